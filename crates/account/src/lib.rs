@@ -1,0 +1,1 @@
+//! Accounts, the double-entry journal, and the rules that move money.

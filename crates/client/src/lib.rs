@@ -1,0 +1,1 @@
+//! Clients of the service and the API keys they authenticate with.

@@ -1,0 +1,1 @@
+//! The one door: every effect, at most once under its name, in one transaction.

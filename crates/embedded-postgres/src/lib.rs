@@ -1,0 +1,1 @@
+//! A private, durable PostgreSQL for local runs and tests.

@@ -1,0 +1,1 @@
+//! The outbox: events written in the transaction of their effect.

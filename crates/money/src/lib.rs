@@ -1,0 +1,1 @@
+//! Exact amounts of money in ISO 4217 minor units.

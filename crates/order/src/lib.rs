@@ -1,0 +1,1 @@
+//! The order: its states, its transitions and its records.

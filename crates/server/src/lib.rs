@@ -1,0 +1,1 @@
+//! The binary onefold: routes, OpenAPI, configuration, telemetry, command line.
