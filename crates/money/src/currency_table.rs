@@ -1,9 +1,9 @@
 //! The table behind [`Currency`](crate::Currency): every active code of ISO 4217 that has a minor unit.
 //!
-//! Source: list one ("current currency and funds codes") of the ISO 4217 maintenance agency, SIX, as published
-//! on 2026-01-01, its names included. A row is removed when its code is withdrawn and money in it can no longer
-//! come in; a row whose minor unit changes needs a migration of every stored amount, so it is never edited in
-//! passing.
+//! To be compared with list one ("current currency and funds codes") of the ISO 4217 maintenance agency, SIX, as
+//! of 2026-01-01, whose English names it uses. A row is removed when its code is withdrawn and no amount in it is
+//! stored any more; a row whose minor unit changes needs a migration of every stored amount, so it is never
+//! edited in passing.
 
 /// What ISO 4217 says about one currency.
 pub(crate) struct Row {
