@@ -1,1 +1,20 @@
 //! The order: its states, its transitions and its records.
+//!
+//! In reading order:
+//!
+//! - [`status`]: the states of an order and what may happen in each, as one total function;
+//! - [`order`]: the order itself;
+//! - [`place`]: the rule that places an order and pays it;
+//! - [`store`]: the SQL of the table `orders`.
+//!
+//! Rules are pure functions: time and new ids come in as arguments. This crate must not know idempotency or
+//! HTTP.
+
+pub mod order;
+pub mod place;
+pub mod status;
+pub mod store;
+
+pub use order::{Order, OrderId, PaymentMethod};
+pub use place::{PlaceRefusal, Placed, Placement};
+pub use status::{OrderEvent, OrderStatus, StateConflict, Step};

@@ -1,0 +1,186 @@
+//! The table `journal_entries`: rows are added, never changed.
+
+use chrono::{DateTime, Utc};
+use client::ClientId;
+use money::Amount;
+use rust_decimal::Decimal;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::{Arguments, PgExecutor, Row};
+use uuid::Uuid;
+
+use super::{amount_from, currency_from, unreadable};
+use crate::{AccountId, Cause, Entry, EntryId, Side};
+
+/// Adds rows: `$1` to `$17`, see [`bind_inserts`].
+pub const INSERT: &str = "
+    INSERT INTO journal_entries (
+        client_id, entry_id, kind, amount, currency,
+        debit_account_id, debit_version, debit_available_after, debit_held_after,
+        credit_account_id, credit_version, credit_available_after, credit_held_after,
+        reference, movement_id, order_id, created_at
+    )
+    SELECT *
+    FROM unnest(
+        $1::uuid[], $2::uuid[], $3::text[], $4::numeric[], $5::text[],
+        $6::uuid[], $7::bigint[], $8::numeric[], $9::numeric[],
+        $10::uuid[], $11::bigint[], $12::numeric[], $13::numeric[],
+        $14::text[], $15::uuid[], $16::uuid[], $17::timestamptz[]
+    )
+    RETURNING 1";
+
+/// Binds [`INSERT`]'s parameters.
+pub fn bind_inserts(arguments: &mut PgArguments, entries: &[Entry]) -> Result<(), BoxDynError> {
+    arguments.add(column(entries, |e| e.client_id.0))?;
+    arguments.add(column(entries, |e| e.id.0))?;
+    arguments.add(column(entries, |e| e.kind.as_str()))?;
+    arguments.add(column(entries, |e| e.amount.to_decimal()))?;
+    arguments.add(column(entries, |e| e.amount.currency().code()))?;
+    bind_side(arguments, entries, |e| &e.debit)?;
+    bind_side(arguments, entries, |e| &e.credit)?;
+    arguments.add(column(entries, |e| e.reference.as_deref()))?;
+    arguments.add(column(entries, |e| match e.cause {
+        Cause::Movement(movement) => Some(movement.0),
+        Cause::Order(_) => None,
+    }))?;
+    arguments.add(column(entries, |e| match e.cause {
+        Cause::Movement(_) => None,
+        Cause::Order(order) => Some(order),
+    }))?;
+    arguments.add(column(entries, |e| e.created_at))?;
+    Ok(())
+}
+
+fn bind_side(
+    arguments: &mut PgArguments,
+    entries: &[Entry],
+    side: impl Fn(&Entry) -> &Side,
+) -> Result<(), BoxDynError> {
+    let figures = |entry: &Entry| match side(entry) {
+        Side::Customer { version, available, held, .. } => {
+            Some((*version, available.to_decimal(), held.to_decimal()))
+        }
+        Side::Collecting(_) => None,
+    };
+    arguments.add(column(entries, |e| side(e).account_id().0))?;
+    arguments.add(column(entries, |e| figures(e).map(|(version, _, _)| version)))?;
+    arguments.add(column(entries, |e| figures(e).map(|(_, available, _)| available)))?;
+    arguments.add(column(entries, |e| figures(e).map(|(_, _, held)| held)))?;
+    Ok(())
+}
+
+fn column<'r, T>(entries: &'r [Entry], of: impl Fn(&'r Entry) -> T) -> Vec<T> {
+    entries.iter().map(of).collect()
+}
+
+/// On which side of a row an account stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Money left the account.
+    Debit,
+    /// Money came into the account.
+    Credit,
+}
+
+/// A line of an account's statement: a journal row, seen from that account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatementLine {
+    /// The journal row.
+    pub entry_id: EntryId,
+    /// What kind of event moved the money.
+    pub kind: String,
+    /// Which way it moved.
+    pub direction: Direction,
+    /// How much moved.
+    pub amount: Amount,
+    /// The other account: the id of a customer's, the name of a collecting one.
+    pub counter_account: String,
+    /// What was available afterwards.
+    pub available_after: Amount,
+    /// What was held afterwards.
+    pub held_after: Amount,
+    /// The account's version that the row made.
+    pub account_version: i64,
+    /// The client's own name for the movement.
+    pub reference: Option<String>,
+    /// The order it was for.
+    pub order_id: Option<Uuid>,
+    /// When it was decided.
+    pub created_at: DateTime<Utc>,
+}
+
+/// Both sides are read newest first from their own index, `$4` rows each at most, and merged.
+const STATEMENT: &str = "
+    SELECT s.entry_id, s.kind, s.direction, s.amount, s.currency, s.available_after, s.held_after, s.version,
+           s.reference, s.order_id, s.created_at,
+           coalesce(c.name, s.counter_account_id::text) AS counter_account
+    FROM (
+        (SELECT client_id, entry_id, kind, 'debit' AS direction, amount, currency,
+                credit_account_id AS counter_account_id,
+                debit_available_after AS available_after, debit_held_after AS held_after,
+                debit_version AS version, reference, order_id, created_at
+         FROM journal_entries
+         WHERE client_id = $1
+           AND debit_account_id = $2
+           AND debit_version < $3
+         ORDER BY debit_version DESC
+         LIMIT $4)
+        UNION ALL
+        (SELECT client_id, entry_id, kind, 'credit' AS direction, amount, currency,
+                debit_account_id AS counter_account_id,
+                credit_available_after AS available_after, credit_held_after AS held_after,
+                credit_version AS version, reference, order_id, created_at
+         FROM journal_entries
+         WHERE client_id = $1
+           AND credit_account_id = $2
+           AND credit_version < $3
+         ORDER BY credit_version DESC
+         LIMIT $4)
+    ) s
+    LEFT JOIN collecting_accounts c ON c.client_id = s.client_id AND c.account_id = s.counter_account_id
+    ORDER BY s.version DESC
+    LIMIT $4";
+
+/// An account's statement, newest first, from the row before version `before` (or the newest), `limit` at most.
+pub async fn statement(
+    db: impl PgExecutor<'_>,
+    client: ClientId,
+    account: AccountId,
+    before: Option<i64>,
+    limit: i64,
+) -> sqlx::Result<Vec<StatementLine>> {
+    let rows = sqlx::query(STATEMENT)
+        .bind(client)
+        .bind(account)
+        .bind(before.unwrap_or(i64::MAX))
+        .bind(limit)
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(line_from).collect()
+}
+
+fn line_from(row: &PgRow) -> sqlx::Result<StatementLine> {
+    let currency = currency_from(row.try_get("currency")?)?;
+    let amount = |column: &'static str| -> sqlx::Result<_> {
+        let decimal: Decimal = row.try_get(column)?;
+        amount_from(column, decimal, currency)
+    };
+    let direction: &str = row.try_get("direction")?;
+    Ok(StatementLine {
+        entry_id: row.try_get("entry_id")?,
+        kind: row.try_get("kind")?,
+        direction: match direction {
+            "debit" => Direction::Debit,
+            "credit" => Direction::Credit,
+            other => return Err(unreadable("direction", format!("unknown direction {other:?}"))),
+        },
+        amount: amount("amount")?,
+        counter_account: row.try_get("counter_account")?,
+        available_after: amount("available_after")?,
+        held_after: amount("held_after")?,
+        account_version: row.try_get("version")?,
+        reference: row.try_get("reference")?,
+        order_id: row.try_get("order_id")?,
+        created_at: row.try_get("created_at")?,
+    })
+}

@@ -1,0 +1,118 @@
+//! The SQL of the tables `clients` and `api_keys`.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
+
+use crate::{ApiKeyHash, ClientId};
+
+/// Who an API key belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct KeyHolder {
+    /// The client that authenticates with the key.
+    pub client_id: ClientId,
+    /// The client's name.
+    pub name: String,
+    /// Whether it is the key of the demo data, which is good on a loopback listener only.
+    pub demo: bool,
+}
+
+const FIND_KEY_HOLDER: &str = "
+    SELECT c.client_id, c.name, k.demo
+    FROM api_keys k
+    JOIN clients c ON c.client_id = k.client_id
+    WHERE k.key_sha256 = $1
+      AND k.revoked_at IS NULL";
+
+/// The client whose key this is, unless the key is unknown or revoked.
+pub async fn find_key_holder(db: impl PgExecutor<'_>, hash: ApiKeyHash) -> sqlx::Result<Option<KeyHolder>> {
+    sqlx::query_as(FIND_KEY_HOLDER).bind(&hash.0[..]).fetch_optional(db).await
+}
+
+const INSERT_CLIENT: &str = "
+    INSERT INTO clients (client_id, name, created_at)
+    VALUES ($1, $2, $3)
+    ON CONFLICT (name) DO NOTHING";
+
+/// Adds a client; `false` if one of that name is there already.
+pub async fn insert_client(
+    db: impl PgExecutor<'_>,
+    id: ClientId,
+    name: &str,
+    now: DateTime<Utc>,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query(INSERT_CLIENT).bind(id).bind(name).bind(now).execute(db).await?;
+    Ok(done.rows_affected() == 1)
+}
+
+const INSERT_API_KEY: &str = "
+    INSERT INTO api_keys (key_sha256, client_id, demo, created_at)
+    VALUES ($1, $2, $3, $4)
+    ON CONFLICT (key_sha256) DO NOTHING";
+
+/// Gives a client one more key. A key that is known already is left as it is.
+pub async fn insert_api_key(
+    db: impl PgExecutor<'_>,
+    id: ClientId,
+    hash: ApiKeyHash,
+    demo: bool,
+    now: DateTime<Utc>,
+) -> sqlx::Result<()> {
+    sqlx::query(INSERT_API_KEY).bind(&hash.0[..]).bind(id).bind(demo).bind(now).execute(db).await?;
+    Ok(())
+}
+
+const FIND_CLIENT: &str = "SELECT client_id FROM clients WHERE name = $1";
+
+/// The client of that name.
+pub async fn find_client(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<ClientId>> {
+    sqlx::query_scalar(FIND_CLIENT).bind(name).fetch_optional(db).await
+}
+
+const ALL_CLIENT_IDS: &str = "SELECT client_id FROM clients ORDER BY client_id";
+
+/// Every client: for the background work that goes through the data a client at a time.
+pub async fn all_client_ids(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<ClientId>> {
+    sqlx::query_scalar(ALL_CLIENT_IDS).fetch_all(db).await
+}
+
+/// A line of `onefold client list`.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ClientLine {
+    /// The client.
+    pub client_id: ClientId,
+    /// Its name.
+    pub name: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// How many of its keys are good.
+    pub keys_active: i64,
+    /// How many of its keys were revoked.
+    pub keys_revoked: i64,
+}
+
+const LIST_CLIENTS: &str = "
+    SELECT c.client_id,
+           c.name,
+           c.created_at,
+           count(k.key_sha256) FILTER (WHERE k.revoked_at IS NULL) AS keys_active,
+           count(k.key_sha256) FILTER (WHERE k.revoked_at IS NOT NULL) AS keys_revoked
+    FROM clients c
+    LEFT JOIN api_keys k ON k.client_id = c.client_id
+    GROUP BY c.client_id, c.name, c.created_at
+    ORDER BY c.name";
+
+/// All clients, by name.
+pub async fn list_clients(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<ClientLine>> {
+    sqlx::query_as(LIST_CLIENTS).fetch_all(db).await
+}
+
+const REVOKE_KEYS: &str = "
+    UPDATE api_keys
+    SET revoked_at = $2
+    WHERE client_id = $1
+      AND revoked_at IS NULL";
+
+/// Revokes every key of a client; answers how many were good until now.
+pub async fn revoke_keys(db: impl PgExecutor<'_>, id: ClientId, now: DateTime<Utc>) -> sqlx::Result<u64> {
+    Ok(sqlx::query(REVOKE_KEYS).bind(id).bind(now).execute(db).await?.rows_affected())
+}

@@ -1,0 +1,154 @@
+//! The SQL of the table `orders`.
+
+use account::AccountId;
+use client::ClientId;
+use money::{Amount, Currency};
+use rust_decimal::Decimal;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::{Arguments, PgConnection, PgExecutor, Row};
+use uuid::Uuid;
+
+use crate::{Order, OrderId, OrderStatus, PaymentMethod};
+
+/// Which of these order numbers are taken, and by which order.
+pub const TAKEN: &str = "
+    SELECT n.position, o.order_id
+    FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS n (client_id, client_order_no, position)
+    JOIN orders o ON o.client_id = n.client_id AND o.client_order_no = n.client_order_no";
+
+/// For each order number that is taken, its place in `numbers` and the order that took it. One round trip.
+pub async fn taken(
+    connection: &mut PgConnection,
+    numbers: &[(ClientId, String)],
+) -> sqlx::Result<Vec<(usize, OrderId)>> {
+    let clients: Vec<Uuid> = numbers.iter().map(|(client, _)| client.0).collect();
+    let texts: Vec<&str> = numbers.iter().map(|(_, text)| text.as_str()).collect();
+    let rows = sqlx::query(TAKEN).bind(clients).bind(texts).fetch_all(connection).await?;
+    rows.iter()
+        .map(|row| {
+            let position: i64 = row.try_get("position")?;
+            let index = usize::try_from(position - 1).map_err(|fault| unreadable("position", fault))?;
+            Ok((index, row.try_get("order_id")?))
+        })
+        .collect()
+}
+
+/// Adds orders: `$1` to `$12`, see [`bind_inserts`]. Returns a row for each.
+pub const INSERT: &str = "
+    INSERT INTO orders (
+        client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
+        payment_method, status, version, created_at, updated_at
+    )
+    SELECT u.client_id, u.order_id, u.client_order_no, u.account_id, u.currency, u.amount, u.captured_amount,
+           u.refunded_amount, u.payment_method, u.status, u.version, u.created_at, u.created_at
+    FROM unnest(
+        $1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::numeric[], $7::numeric[], $8::numeric[],
+        $9::text[], $10::text[], $11::bigint[], $12::timestamptz[]
+    ) AS u (
+        client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
+        payment_method, status, version, created_at
+    )
+    RETURNING 1";
+
+/// Binds [`INSERT`]'s parameters. Sorted by client and number, so that two who add the same numbers do not wait
+/// crosswise.
+pub fn bind_inserts(arguments: &mut PgArguments, orders: &[Order]) -> Result<(), BoxDynError> {
+    fn column<'r, T>(orders: &'r [Order], of: impl Fn(&'r Order) -> T) -> Vec<T> {
+        orders.iter().map(of).collect()
+    }
+    arguments.add(column(orders, |o| o.client_id.0))?;
+    arguments.add(column(orders, |o| o.id.0))?;
+    arguments.add(column(orders, |o| o.client_order_no.as_str()))?;
+    arguments.add(column(orders, |o| o.account_id.0))?;
+    arguments.add(column(orders, |o| o.amount.currency().code()))?;
+    arguments.add(column(orders, |o| o.amount.to_decimal()))?;
+    arguments.add(column(orders, |o| o.captured_amount.to_decimal()))?;
+    arguments.add(column(orders, |o| o.refunded_amount.to_decimal()))?;
+    arguments.add(column(orders, |o| o.payment_method.as_str()))?;
+    arguments.add(column(orders, |o| o.status.as_str()))?;
+    arguments.add(column(orders, |o| o.version))?;
+    arguments.add(column(orders, |o| o.created_at))?;
+    Ok(())
+}
+
+const FIND: &str = "
+    SELECT client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
+           payment_method, status, version, created_at, updated_at
+    FROM orders
+    WHERE client_id = $1
+      AND order_id = $2";
+
+/// One order of a client.
+pub async fn find(db: impl PgExecutor<'_>, client: ClientId, id: OrderId) -> sqlx::Result<Option<Order>> {
+    let row = sqlx::query(FIND).bind(client).bind(id).fetch_optional(db).await?;
+    row.as_ref().map(order_from).transpose()
+}
+
+const FIND_BY_NUMBER: &str = "
+    SELECT client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
+           payment_method, status, version, created_at, updated_at
+    FROM orders
+    WHERE client_id = $1
+      AND client_order_no = $2";
+
+/// The order of a client that has this number.
+pub async fn find_by_number(
+    db: impl PgExecutor<'_>,
+    client: ClientId,
+    client_order_no: &str,
+) -> sqlx::Result<Option<Order>> {
+    let row = sqlx::query(FIND_BY_NUMBER).bind(client).bind(client_order_no).fetch_optional(db).await?;
+    row.as_ref().map(order_from).transpose()
+}
+
+const LIST: &str = "
+    SELECT client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
+           payment_method, status, version, created_at, updated_at
+    FROM orders
+    WHERE client_id = $1
+      AND order_id < $2
+    ORDER BY order_id DESC
+    LIMIT $3";
+
+/// A client's orders, newest first, from the one before `before` (or the newest), `limit` at most.
+pub async fn list(
+    db: impl PgExecutor<'_>,
+    client: ClientId,
+    before: Option<OrderId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Order>> {
+    let before = before.unwrap_or(OrderId(Uuid::max()));
+    let rows = sqlx::query(LIST).bind(client).bind(before).bind(limit).fetch_all(db).await?;
+    rows.iter().map(order_from).collect()
+}
+
+fn order_from(row: &PgRow) -> sqlx::Result<Order> {
+    let currency = Currency::from_code(row.try_get("currency")?).map_err(|fault| unreadable("currency", fault))?;
+    let amount = |column: &'static str| -> sqlx::Result<Amount> {
+        let decimal: Decimal = row.try_get(column)?;
+        Amount::from_decimal(decimal, currency).map_err(|fault| unreadable(column, fault))
+    };
+    let status: &str = row.try_get("status")?;
+    let method: &str = row.try_get("payment_method")?;
+    Ok(Order {
+        client_id: row.try_get("client_id")?,
+        id: row.try_get("order_id")?,
+        client_order_no: row.try_get("client_order_no")?,
+        account_id: row.try_get::<AccountId, _>("account_id")?,
+        amount: amount("amount")?,
+        captured_amount: amount("captured_amount")?,
+        refunded_amount: amount("refunded_amount")?,
+        payment_method: PaymentMethod::from_word(method)
+            .ok_or_else(|| unreadable("payment_method", format!("unknown method {method:?}")))?,
+        status: OrderStatus::from_word(status)
+            .ok_or_else(|| unreadable("status", format!("unknown status {status:?}")))?,
+        version: row.try_get("version")?,
+        created_at: row.try_get("created_at")?,
+        updated_at: row.try_get("updated_at")?,
+    })
+}
+
+fn unreadable(column: &'static str, fault: impl Into<BoxDynError>) -> sqlx::Error {
+    sqlx::Error::ColumnDecode { index: column.to_owned(), source: fault.into() }
+}
