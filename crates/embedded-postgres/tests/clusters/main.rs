@@ -1,0 +1,6 @@
+//! Real clusters, one per test, in directories of their own.
+
+mod place;
+mod recovery;
+mod sharing;
+mod starting;
