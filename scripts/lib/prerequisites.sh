@@ -1,0 +1,194 @@
+# shellcheck shell=sh
+#
+# What this repository needs from the machine, and how to get it. Sourced by `scripts/run`, `scripts/test` and
+# `.ci/run`; plain POSIX sh, because a bare Alpine or Debian has no bash to offer to whoever runs the first command.
+#
+#   require_rust         a cargo that is new enough for the workspace
+#   require_c_compiler   cc, for the linker and for the one dependency with C in it (ring)
+#   require_postgresql   initdb, pg_ctl and postgres
+#
+# Each returns at once when it finds what it looks for. Otherwise it installs that with the system's package manager,
+# says so first, and where it may not it says what to do and ends the script with status 1. Nothing is ever printed to
+# standard output: that belongs to the program that is run.
+
+say() { printf '%s\n' "$*" >&2; }
+
+fail() {
+    say "error: $*"
+    exit 1
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# ---------------------------------------------------------------------------------------------------------- Rust
+
+require_rust() {
+    # rustup's own directory is on PATH only in shells that were started after rustup was installed.
+    if ! have cargo && [ -x "${CARGO_HOME:-${HOME:-}/.cargo}/bin/cargo" ]; then
+        PATH="${CARGO_HOME:-${HOME:-}/.cargo}/bin:$PATH"
+        export PATH
+    fi
+    have cargo || fail "Rust is not installed. Install it, then run this again:
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh
+(on macOS also: brew install rustup)"
+
+    # A cargo from before the edition that is used here fails on its own, but with an error about the manifest.
+    needed=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
+    found=$(rustc --version | sed 's/^rustc \([0-9.]*\).*/\1/')
+    version_at_least "$found" "$needed" ||
+        fail "Rust $needed or newer is needed, and this is $found. Update it, then run this again:
+    rustup update stable
+(a Rust from the system's packages is often older: see https://rustup.rs)"
+}
+
+# version_at_least FOUND NEEDED: compares MAJOR.MINOR as numbers, since 1.100 is newer than 1.95.
+version_at_least() {
+    found_major=${1%%.*}
+    found_minor=${1#*.}
+    found_minor=${found_minor%%.*}
+    needed_major=${2%%.*}
+    needed_minor=${2#*.}
+    needed_minor=${needed_minor%%.*}
+    [ "$found_major" -gt "$needed_major" ] ||
+        { [ "$found_major" -eq "$needed_major" ] && [ "$found_minor" -ge "$needed_minor" ]; }
+}
+
+# ---------------------------------------------------------------------------------------------------- C compiler
+
+require_c_compiler() {
+    have cc && return
+    case $(package_manager) in
+    # The compiler alone is no use: it links against the C library's start files, which are packaged apart.
+    apt) install_packages "a C compiler" gcc libc6-dev ;;
+    dnf) install_packages "a C compiler" gcc ;;
+    apk) install_packages "a C compiler" gcc musl-dev ;;
+    brew) fail "a C compiler is missing. Install it, then run this again:
+    xcode-select --install" ;;
+    *) fail "a C compiler is missing, and there is no package manager here that this script knows.
+Install one (the command must be called cc), then run this again." ;;
+    esac
+    have cc || fail "the C compiler was installed, but there is still no command cc."
+}
+
+# ---------------------------------------------------------------------------------------------------- PostgreSQL
+
+require_postgresql() {
+    postgresql_bin >/dev/null && return
+    case $(package_manager) in
+    apt) install_postgresql_by_apt ;;
+    dnf) install_packages PostgreSQL postgresql-server ;;
+    apk) install_packages PostgreSQL postgresql ;;
+    # Homebrew's bare name is an alias that moves from version to version; this one stays.
+    brew) install_packages PostgreSQL postgresql@17 ;;
+    *) fail "PostgreSQL is not installed, and there is no package manager here that this script knows.
+Install the server (initdb, pg_ctl and postgres), then run this again; or give a database that runs elsewhere:
+    DATABASE_URL=postgres://USER:PASSWORD@HOST/DATABASE cargo run --release" ;;
+    esac
+    postgresql_bin >/dev/null ||
+        fail "PostgreSQL was installed, but initdb, pg_ctl and postgres are in none of the places where they are looked for:
+$(postgresql_places)"
+}
+
+# Prints the directory that holds PostgreSQL's server programs; prints nothing and returns 1 where there is none.
+postgresql_bin() {
+    postgresql_places | while IFS= read -r directory; do
+        if [ -x "$directory/initdb" ] && [ -x "$directory/pg_ctl" ] && [ -x "$directory/postgres" ]; then
+            printf '%s\n' "$directory"
+            break
+        fi
+    done | grep .
+}
+
+# One directory a line, in the order in which they are tried: what the user put on PATH first, then where the systems'
+# packages hide the server's programs (Debian and Ubuntu, Fedora and the PostgreSQL project's own packages, Alpine,
+# Homebrew), the newest version of each first.
+postgresql_places() {
+    if have pg_ctl; then dirname "$(command -v pg_ctl)"; fi
+    if have pg_config; then pg_config --bindir 2>/dev/null || :; fi
+    for directory in \
+        /usr/lib/postgresql/*/bin \
+        /usr/pgsql-*/bin \
+        /usr/libexec/postgresql*/ \
+        /opt/homebrew/opt/postgresql*/bin \
+        /usr/local/opt/postgresql*/bin \
+        /home/linuxbrew/.linuxbrew/opt/postgresql*/bin; do
+        # What no directory matched is still a pattern.
+        if [ -d "$directory" ]; then
+            version=$(printf '%s' "$directory" | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+            printf '%s %s\n' "${version:-0}" "${directory%/}"
+        fi
+    done | sort -rn | cut -d' ' -f2-
+}
+
+# Debian's package makes a cluster called "main" and starts it on port 5432 of a machine whose owner asked for no such
+# thing: Onefold runs a private one. A setting in this directory prevents it. It is taken away again, so that whoever
+# installs PostgreSQL later, for its own sake, gets what Debian promises.
+install_postgresql_by_apt() {
+    setting=/etc/postgresql-common/createcluster.d/onefold-installs-programs-only.conf
+    as_root mkdir -p "${setting%/*}" || cannot_install PostgreSQL "apt-get install postgresql"
+    echo "create_main_cluster = false" | as_root tee "$setting" >/dev/null
+    # In a subshell, since a failure ends the shell that it happens in, and the setting has to go all the same.
+    status=0
+    (install_packages PostgreSQL postgresql) || status=$?
+    as_root rm -f "$setting"
+    [ "$status" -eq 0 ] || exit "$status"
+}
+
+# ---------------------------------------------------------------------------------------------- package managers
+
+package_manager() {
+    if [ "$(uname -s)" = Darwin ]; then
+        if have brew; then echo brew; else echo none; fi
+    elif have apt-get; then echo apt
+    elif have dnf; then echo dnf
+    elif have apk; then echo apk
+    elif have brew; then echo brew
+    else echo none; fi
+}
+
+# install_packages WHAT PACKAGE...
+install_packages() {
+    what=$1
+    shift
+    case $(package_manager) in
+    apt)
+        command="apt-get install $*"
+        set -- apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
+        ;;
+    dnf)
+        command="dnf install $*"
+        set -- dnf install -y "$@"
+        ;;
+    apk)
+        command="apk add $*"
+        set -- apk add --no-cache "$@"
+        ;;
+    # Homebrew refuses to run as root, and needs no more than the user who owns it.
+    brew)
+        say "$what is missing; installing it: brew install $*"
+        brew install "$@" >&2 || fail "could not install $what; what brew said is above."
+        return
+        ;;
+    esac
+    may_become_root || cannot_install "$what" "$command"
+    say "$what is missing; installing it: $command"
+    # The lists are fetched only now: a machine that has everything must not depend on a mirror. One list that cannot be
+    # fetched need not matter, so it is the installation that decides.
+    if [ "$1" = apt-get ]; then as_root apt-get update -q >&2 || say "warning: apt-get update failed; going on."; fi
+    as_root env DEBIAN_FRONTEND=noninteractive "$@" </dev/null >&2 ||
+        fail "could not install $what; what the package manager said is above."
+}
+
+cannot_install() {
+    fail "$1 is missing, and this user may not install it. Let root run this, then run the script again:
+    $2"
+}
+
+# Whether sudo can be used: without a password, or with one where somebody is there to type it.
+may_become_root() {
+    [ "$(id -u)" -eq 0 ] || { have sudo && { sudo -n true 2>/dev/null || [ -t 0 ]; }; }
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"; elif may_become_root; then sudo "$@"; else return 1; fi
+}
