@@ -11,7 +11,17 @@ use crate::{Account, AccountId, Collecting, MovementId};
 
 /// Identifies a journal row: UUID version 7.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, derive_more::Display, sqlx::Type, derive_more::From,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    derive_more::Display,
+    sqlx::Type,
+    derive_more::From,
 )]
 #[sqlx(transparent)]
 pub struct EntryId(pub Uuid);

@@ -6,13 +6,23 @@ use money::Amount;
 use uuid::Uuid;
 
 use crate::{
-    Account, AccountId, Cause, Collecting, CollectingName, CreditRefusal, DebitRefusal, Entry, EntryId, EntryKind,
-    Side,
+    Account, AccountId, Cause, Collecting, CollectingName, CreditRefusal, DebitRefusal, Entry, EntryId,
+    EntryKind, Side,
 };
 
 /// Identifies a movement: UUID version 7.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, derive_more::Display, sqlx::Type, derive_more::From,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    derive_more::Display,
+    sqlx::Type,
+    derive_more::From,
 )]
 #[sqlx(transparent)]
 pub struct MovementId(pub Uuid);

@@ -19,7 +19,11 @@ pub(crate) fn unreadable(column: &'static str, fault: impl Into<BoxDynError>) ->
     sqlx::Error::ColumnDecode { index: column.to_owned(), source: fault.into() }
 }
 
-pub(crate) fn amount_from(column: &'static str, decimal: Decimal, currency: Currency) -> sqlx::Result<Amount> {
+pub(crate) fn amount_from(
+    column: &'static str,
+    decimal: Decimal,
+    currency: Currency,
+) -> sqlx::Result<Amount> {
     Amount::from_decimal(decimal, currency).map_err(|fault| unreadable(column, fault))
 }
 

@@ -1,6 +1,7 @@
 //! API keys: shown once, kept only as a hash.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -47,7 +48,7 @@ impl fmt::Debug for ApiKey {
 /// The SHA-256 of an [`ApiKey`].
 ///
 /// Equality takes the same time wherever two hashes differ, so that an answer's delay tells nothing.
-#[derive(Clone, Copy, Hash, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ApiKeyHash(pub [u8; 32]);
 
 impl PartialEq for ApiKeyHash {
@@ -57,6 +58,12 @@ impl PartialEq for ApiKeyHash {
 }
 
 impl Eq for ApiKeyHash {}
+
+impl Hash for ApiKeyHash {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 #[cfg(test)]
 mod tests {

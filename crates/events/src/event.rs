@@ -7,7 +7,17 @@ use uuid::Uuid;
 /// Identifies an event: UUID version 7, fixed when it is written, so that whoever publishes it, however often,
 /// publishes the same one.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, derive_more::Display, sqlx::Type, derive_more::From,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    derive_more::Display,
+    sqlx::Type,
+    derive_more::From,
 )]
 #[sqlx(transparent)]
 pub struct EventId(pub Uuid);

@@ -174,8 +174,7 @@ const FIND: &str = "
 
 /// The record of a name.
 pub async fn find(db: impl PgExecutor<'_>, name: &Name) -> sqlx::Result<Option<Record>> {
-    let row =
-        sqlx::query(FIND).bind(name.client_id).bind(name.key.as_str()).fetch_optional(db).await?;
+    let row = sqlx::query(FIND).bind(name.client_id).bind(name.key.as_str()).fetch_optional(db).await?;
     row.as_ref().map(record_from).transpose()
 }
 
@@ -261,7 +260,8 @@ fn record_from(row: &PgRow) -> sqlx::Result<Record> {
         attempts: row.try_get("attempts")?,
         resource: row.try_get("resource")?,
         answer: Answer {
-            status: u16::try_from(response_status).map_err(|fault| unreadable("response_status", fault.into()))?,
+            status: u16::try_from(response_status)
+                .map_err(|fault| unreadable("response_status", fault.into()))?,
             content_type: Cow::Owned(row.try_get("response_content_type")?),
             location: row.try_get("response_location")?,
             body: body.into(),

@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn a_late_failure_or_success_leaves_a_paid_order_paid() {
-        for event in [OrderEvent::PaymentFailed, OrderEvent::PaymentSucceeded, OrderEvent::PaymentMismatched] {
+        for event in [OrderEvent::PaymentFailed, OrderEvent::PaymentSucceeded, OrderEvent::PaymentMismatched]
+        {
             assert_eq!(OrderStatus::Paid.on(event), Ok(Step::Stays));
         }
     }

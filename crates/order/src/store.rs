@@ -124,7 +124,8 @@ pub async fn list(
 }
 
 fn order_from(row: &PgRow) -> sqlx::Result<Order> {
-    let currency = Currency::from_code(row.try_get("currency")?).map_err(|fault| unreadable("currency", fault))?;
+    let currency =
+        Currency::from_code(row.try_get("currency")?).map_err(|fault| unreadable("currency", fault))?;
     let amount = |column: &'static str| -> sqlx::Result<Amount> {
         let decimal: Decimal = row.try_get(column)?;
         Amount::from_decimal(decimal, currency).map_err(|fault| unreadable(column, fault))

@@ -73,7 +73,11 @@ const FIND: &str = "
       AND movement_id = $2";
 
 /// One movement of a client.
-pub async fn find(db: impl PgExecutor<'_>, client: ClientId, id: MovementId) -> sqlx::Result<Option<Movement>> {
+pub async fn find(
+    db: impl PgExecutor<'_>,
+    client: ClientId,
+    id: MovementId,
+) -> sqlx::Result<Option<Movement>> {
     let Some(row) = sqlx::query(FIND).bind(client).bind(id).fetch_optional(db).await? else {
         return Ok(None);
     };
