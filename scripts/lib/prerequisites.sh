@@ -5,7 +5,7 @@
 #
 #   require_rust         a cargo that is new enough for the workspace
 #   require_c_compiler   cc, for the linker and for the one dependency with C in it (ring)
-#   require_postgresql   initdb, pg_ctl and postgres
+#   require_postgresql   initdb, pg_ctl and postgres, of a version that Onefold starts
 #
 # Each returns at once when it finds what it looks for. Otherwise it installs that with the system's package manager,
 # says so first, and where it may not it says what to do and ends the script with status 1. Nothing is ever printed to
@@ -74,6 +74,8 @@ Install one (the command must be called cc), then run this again." ;;
 
 require_postgresql() {
     postgresql_bin >/dev/null && return
+    [ -z "${ONEFOLD_PG_BIN:-}" ] ||
+        fail "ONEFOLD_PG_BIN is $ONEFOLD_PG_BIN, where initdb, pg_ctl and postgres of version 14 to 18 are not."
     case $(package_manager) in
     apt) install_postgresql_by_apt ;;
     dnf) install_packages PostgreSQL postgresql-server ;;
@@ -85,39 +87,47 @@ Install the server (initdb, pg_ctl and postgres), then run this again; or give a
     DATABASE_URL=postgres://USER:PASSWORD@HOST/DATABASE cargo run --release" ;;
     esac
     postgresql_bin >/dev/null ||
-        fail "PostgreSQL was installed, but initdb, pg_ctl and postgres are in none of the places where they are looked for:
+        fail "PostgreSQL is installed, but none of these directories has initdb, pg_ctl and postgres of version 14 to 18:
 $(postgresql_places)"
 }
 
-# Prints the directory that holds PostgreSQL's server programs; prints nothing and returns 1 where there is none.
+# Prints the directory that holds PostgreSQL's server programs, all three and of a version that Onefold starts; prints
+# nothing and returns 1 where there is none. The service decides in the same way (crates/embedded-postgres/src/programs.rs).
 postgresql_bin() {
     postgresql_places | while IFS= read -r directory; do
         if [ -x "$directory/initdb" ] && [ -x "$directory/pg_ctl" ] && [ -x "$directory/postgres" ]; then
-            printf '%s\n' "$directory"
-            break
+            major=$("$directory/postgres" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+            if [ "$major" -ge 14 ] && [ "$major" -le 18 ]; then
+                printf '%s\n' "$directory"
+                break
+            fi
         fi
     done | grep .
 }
 
-# One directory a line, in the order in which they are tried: what the user put on PATH first, then where the systems'
-# packages hide the server's programs (Debian and Ubuntu, Fedora and the PostgreSQL project's own packages, Alpine,
-# Homebrew), the newest version of each first.
+# One directory a line, in the order in which they are tried: the one that the user names, which is then the only one;
+# what pg_config says; where the systems' packages hide the server's programs (Debian and Ubuntu, the PostgreSQL
+# project's own, Alpine, Homebrew, Postgres.app), the newest version of each first; and PATH, which is Fedora's place.
 postgresql_places() {
-    if have pg_ctl; then dirname "$(command -v pg_ctl)"; fi
+    if [ -n "${ONEFOLD_PG_BIN:-}" ]; then
+        printf '%s\n' "$ONEFOLD_PG_BIN"
+        return
+    fi
     if have pg_config; then pg_config --bindir 2>/dev/null || :; fi
-    for directory in \
-        /usr/lib/postgresql/*/bin \
-        /usr/pgsql-*/bin \
-        /usr/libexec/postgresql*/ \
-        /opt/homebrew/opt/postgresql*/bin \
-        /usr/local/opt/postgresql*/bin \
-        /home/linuxbrew/.linuxbrew/opt/postgresql*/bin; do
-        # What no directory matched is still a pattern.
-        if [ -d "$directory" ]; then
-            version=$(printf '%s' "$directory" | sed 's/[^0-9]*\([0-9]*\).*/\1/')
-            printf '%s %s\n' "${version:-0}" "${directory%/}"
-        fi
-    done | sort -rn | cut -d' ' -f2-
+    newest_first /usr/lib/postgresql/*/bin
+    newest_first /usr/pgsql-*/bin
+    newest_first /usr/libexec/postgresql*
+    newest_first /opt/homebrew/opt/postgresql@*/bin
+    newest_first /usr/local/opt/postgresql@*/bin
+    newest_first /Applications/Postgres.app/Contents/Versions/*/bin
+    if have initdb; then dirname "$(command -v initdb)"; fi
+}
+
+# Those of the directories that exist, by the first number in each; what no directory matched is still a pattern.
+newest_first() {
+    for directory in "$@"; do
+        [ ! -d "$directory" ] || printf '%s %s\n' "$(printf '%s' "$directory" | tr -cs '0-9' ' ')" "$directory"
+    done | sort -rn | sed 's/^[0-9 ]*//'
 }
 
 # Debian's package makes a cluster called "main" and starts it on port 5432 of a machine whose owner asked for no such
@@ -142,7 +152,6 @@ package_manager() {
     elif have apt-get; then echo apt
     elif have dnf; then echo dnf
     elif have apk; then echo apk
-    elif have brew; then echo brew
     else echo none; fi
 }
 
