@@ -31,6 +31,9 @@ const STOP_LOCK_WITHIN: Duration = Duration::from_secs(1);
 const STOP_FAST_WITHIN_S: u64 = 5;
 const STOP_IMMEDIATE_WITHIN_S: u64 = 2;
 
+/// How long another's share is doubted by the one who would be the last: see `lock`.
+const BELIEVED_IN_USE_AFTER: Duration = Duration::from_millis(60);
+
 /// A PostgreSQL that runs, and this process's share in it.
 ///
 /// Dropping it without [`stop`](Self::stop) leaves PostgreSQL running, for the others that use it; the next process
@@ -81,8 +84,12 @@ impl Cluster {
         })
         .await?;
         let in_use = LockFile::open(home.in_use_lock())?;
-        if !in_use.try_lock_shared()? {
-            return Err(Error::Busy { path: in_use.path().to_owned(), waited_s: 0 });
+        // Free, but for the moment in which a copy of it may still be held.
+        if !in_use.lock_shared_within(settings.start_within).await? {
+            return Err(Error::Busy {
+                path: in_use.path().to_owned(),
+                waited_s: settings.start_within.as_secs(),
+            });
         }
 
         let runner = Runner { programs, home };
@@ -153,15 +160,13 @@ impl Cluster {
         // Not an upgrade of the shared lock, which flock does not promise to do in one step.
         drop(in_use);
         let in_use = LockFile::open(runner.home.in_use_lock())?;
-        if !in_use.try_lock()? {
+        if !in_use.lock_within(BELIEVED_IN_USE_AFTER).await? {
             return Ok(Stopped::StillInUse);
         }
-        if !runner.stop("fast", STOP_FAST_WITHIN_S).await? {
+        let alive = || async { Ok::<_, Error>(look(&runner.home).await?.is_alive()) };
+        if alive().await? && !runner.stop("fast", STOP_FAST_WITHIN_S).await? {
             runner.stop("immediate", STOP_IMMEDIATE_WITHIN_S).await?;
-        }
-        match look(&runner.home).await? {
-            Sighting::Dead | Sighting::DeadButMistakable | Sighting::Absent => {}
-            Sighting::Changing { .. } | Sighting::Serving(_) | Sighting::Refusing(_) => {
+            if alive().await? {
                 return Err(Error::NotStopped { path: runner.home.path().to_owned() });
             }
         }
@@ -175,7 +180,7 @@ impl Cluster {
 async fn serve(runner: &Runner, settings: &Settings, began: Instant) -> Result<(Endpoint, bool), Error> {
     let home = &runner.home;
     let mut started = false;
-    let mut died = false;
+    let mut died_at = None;
     loop {
         let within_deadline = began.elapsed() < settings.start_within;
         match look(home).await? {
@@ -190,7 +195,9 @@ async fn serve(runner: &Runner, settings: &Settings, began: Instant) -> Result<(
                 return Err(Error::NotReady { pid, waited_s, log, tail: home.tail_of_log(0) });
             }
             seen @ (Sighting::Dead | Sighting::DeadButMistakable | Sighting::Absent) => {
-                died |= !matches!(seen, Sighting::Absent);
+                if !matches!(seen, Sighting::Absent) {
+                    died_at.get_or_insert_with(Instant::now);
+                }
                 if matches!(seen, Sighting::DeadButMistakable) {
                     // Safe though it looks bold: a server whose backends live on is still betrayed by its shared
                     // memory, which PostgreSQL looks for under the data directory's own key.
@@ -199,11 +206,10 @@ async fn serve(runner: &Runner, settings: &Settings, began: Instant) -> Result<(
                 match start(runner, settings).await {
                     Ok(()) => started = true,
                     Err(error @ Error::StartFailed { .. }) => {
-                        let leftovers = died && began.elapsed() < LEFTOVERS_GONE_WITHIN;
-                        // A start whose process was killed may have been faster than ours.
-                        let overtaken =
-                            matches!(look(home).await?, Sighting::Changing { .. } | Sighting::Serving(_));
-                        if !(within_deadline && (leftovers || overtaken)) {
+                        let leftovers = died_at.is_some_and(|at| at.elapsed() < LEFTOVERS_GONE_WITHIN);
+                        // One whose starter was killed may have been faster than ours; or ours is still recovering.
+                        let alive = look(home).await?.is_alive();
+                        if !(alive || within_deadline && leftovers) {
                             return Err(error);
                         }
                     }
@@ -231,7 +237,7 @@ async fn start(runner: &Runner, settings: &Settings) -> Result<(), Error> {
     let socket_dir = off_thread(move || socket::make_directory(&for_directory)).await?;
     settings.write(home, &socket_dir)?;
     tracing::info!(%data_dir, "starting PostgreSQL {major}");
-    runner.start(settings.start_within.as_secs()).await
+    runner.start(settings.start_within.as_secs().max(1)).await
 }
 
 fn programs_for(home: &Home, configured: Option<&Path>) -> Result<Programs, Error> {

@@ -68,8 +68,8 @@ pub enum Error {
         /// Who, in words.
         who: String,
     },
-    /// The directory belongs to another user.
-    #[error("{path} belongs to another user (uid {owner}): run as that user, or choose another directory", path = path.display())]
+    /// The directory belongs to a user as whom this process cannot, or PostgreSQL would not, run.
+    #[error("{path} belongs to the user with id {owner}, as whom PostgreSQL cannot be run from here: run as its owner, change the owner, or choose another directory", path = path.display())]
     Foreign {
         /// The data directory, or a directory in it.
         path: PathBuf,

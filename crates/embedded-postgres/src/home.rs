@@ -1,9 +1,9 @@
 //! The data directory: where it is, whose it is, and what lies where in it.
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown, lchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, lchown};
 use std::path::{self, Path, PathBuf};
 
 use crate::Error;
@@ -56,11 +56,8 @@ pub fn choose_data_dir(preferred: &Path) -> Result<(PathBuf, Why), Error> {
     let preferred = path::absolute(preferred).map_err(Error::io("resolve", preferred))?;
     let me = OsUser::current()?;
     let runner = runner_for(&preferred, &me)?;
-    if runner.can_enter(nearest_that_exists(&preferred), &me) {
-        return Ok((preferred, Why::Preferred));
-    }
-    if !me.is_root() {
-        // Only root has another place; the start will say what is wrong with this one.
+    // Only root has another place; for others the start will say what is wrong with this one.
+    if !me.is_root() || runner.can_enter(nearest_that_exists(&preferred), &me) {
         return Ok((preferred, Why::Preferred));
     }
     Ok((PathBuf::from(SYSTEM_DATA_DIR), Why::Unreachable { preferred, user: runner.name }))
@@ -94,10 +91,11 @@ impl Home {
         }
         let mode = if me.is_root() { 0o711 } else { 0o700 };
         match DirBuilder::new().mode(mode).create(&data_dir) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(Error::io("create", &data_dir)(error));
-            }
-            _ => {}
+            // Again, past the umask.
+            Ok(()) => fs::set_permissions(&data_dir, Permissions::from_mode(mode))
+                .map_err(Error::io("set the mode of", &data_dir))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io("create", &data_dir)(error)),
         }
         let path = fs::canonicalize(&data_dir).map_err(Error::io("resolve", &data_dir))?;
         let owner = fs::metadata(&path).map_err(Error::io("look at", &path))?.uid();
@@ -170,7 +168,11 @@ impl Home {
         remove_if_there(&fresh)?;
         let written = OpenOptions::new().write(true).create_new(true).mode(mode).open(&fresh);
         written
-            .and_then(|mut file| file.write_all(content.as_bytes()))
+            .and_then(|mut file| {
+                // Again, past the umask.
+                file.set_permissions(Permissions::from_mode(mode))?;
+                file.write_all(content.as_bytes())
+            })
             .and_then(|()| fs::rename(&fresh, &path))
             .map_err(Error::io("write", &path))
     }

@@ -1,7 +1,8 @@
 //! Locks between processes: `flock` on small files, which the kernel drops when their holder dies.
 //!
 //! The standard library opens files close-on-exec, so no program started here (`initdb`, `pg_ctl`, and through it
-//! PostgreSQL) inherits one and keeps it held.
+//! PostgreSQL) inherits one and keeps it held. Between its fork and its exec a child does hold a copy, so a lock that
+//! was given back may look taken for a moment: no try is believed at once.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -30,37 +31,33 @@ impl LockFile {
         Ok(Self { file, path })
     }
 
-    /// Waits for the exclusive lock, at most `wait`: whether it was had.
+    /// Waits until nobody else holds the lock in any way, at most `wait`: whether it was had.
     pub(crate) async fn lock_within(&self, wait: Duration) -> Result<bool, Error> {
-        let deadline = Instant::now() + wait;
-        while !self.try_lock()? {
-            if Instant::now() >= deadline {
-                return Ok(false);
-            }
-            sleep(TRY_EVERY).await;
-        }
-        Ok(true)
+        self.had_within(wait, || self.file.try_lock()).await
     }
 
-    /// Takes the exclusive lock if nobody holds it in any way.
-    pub(crate) fn try_lock(&self) -> Result<bool, Error> {
-        self.taken(self.file.try_lock())
-    }
-
-    /// Takes the shared lock if nobody holds it exclusively.
-    pub(crate) fn try_lock_shared(&self) -> Result<bool, Error> {
-        self.taken(self.file.try_lock_shared())
+    /// Waits until nobody holds the lock exclusively, at most `wait`: whether it was had, shared.
+    pub(crate) async fn lock_shared_within(&self, wait: Duration) -> Result<bool, Error> {
+        self.had_within(wait, || self.file.try_lock_shared()).await
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    fn taken(&self, tried: Result<(), TryLockError>) -> Result<bool, Error> {
-        match tried {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(source)) => Err(Error::io("lock", &self.path)(source)),
+    async fn had_within(
+        &self,
+        wait: Duration,
+        try_once: impl Fn() -> Result<(), TryLockError>,
+    ) -> Result<bool, Error> {
+        let deadline = Instant::now() + wait;
+        loop {
+            match try_once() {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Ok(false),
+                Err(TryLockError::WouldBlock) => sleep(TRY_EVERY).await,
+                Err(TryLockError::Error(source)) => return Err(Error::io("lock", &self.path)(source)),
+            }
         }
     }
 }
@@ -85,16 +82,18 @@ mod tests {
         LockFile::open(directory.path().join("a.lock")).unwrap()
     }
 
-    #[test]
-    fn shared_holders_keep_an_exclusive_one_out_until_the_last_has_gone() {
+    #[tokio::test]
+    async fn shared_holders_keep_an_exclusive_one_out_until_the_last_has_gone() {
         let directory = tempfile::tempdir().unwrap();
         let (first, second, third) = (lock_in(&directory), lock_in(&directory), lock_in(&directory));
-        assert!(first.try_lock_shared().unwrap() && second.try_lock_shared().unwrap());
-        assert!(!third.try_lock().unwrap());
+        assert!(first.lock_shared_within(Duration::ZERO).await.unwrap());
+        assert!(second.lock_shared_within(Duration::ZERO).await.unwrap());
+        assert!(!third.lock_within(Duration::ZERO).await.unwrap());
         drop(first);
-        assert!(!third.try_lock().unwrap());
+        assert!(!third.lock_within(Duration::ZERO).await.unwrap());
         drop(second);
-        assert!(third.try_lock().unwrap());
+        // In a moment: a child that another test is just starting may still hold a copy.
+        assert!(third.lock_within(Duration::from_secs(5)).await.unwrap());
     }
 
     #[test]

@@ -34,6 +34,16 @@ pub(crate) enum Sighting {
     Absent,
 }
 
+impl Sighting {
+    /// Whether there is a server, in whatever state.
+    pub(crate) fn is_alive(&self) -> bool {
+        match self {
+            Self::Serving(_) | Self::Changing { .. } | Self::Refusing(_) => true,
+            Self::Dead | Self::DeadButMistakable | Self::Absent => false,
+        }
+    }
+}
+
 /// Looks once.
 pub(crate) async fn look(home: &Home) -> Result<Sighting, Error> {
     let Some(file) = PidFile::read(&home.data())? else { return Ok(Sighting::Absent) };

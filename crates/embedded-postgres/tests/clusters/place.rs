@@ -8,12 +8,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use embedded_postgres::{Cluster, Settings};
+use embedded_postgres::{Cluster, Error, Settings, Stopped, find_programs};
 use sqlx::{Connection, PgConnection};
 
 /// A directory that goes away with the test, and that PostgreSQL's user can pass when root runs the tests.
 pub fn place() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap()
+}
+
+/// A [`place`] with a cluster in it, as one that was made and stopped: a copy, because `initdb` takes a second or two.
+/// The original is made once and kept among the build's files.
+pub async fn place_with_cluster() -> tempfile::TempDir {
+    let place = place();
+    let major = find_programs(None).unwrap().major();
+    let original = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cluster-{major}"));
+    let copying = fs::File::create(original.with_extension("lock")).unwrap();
+    copying.lock().unwrap();
+    if !original.join("data/PG_VERSION").exists() {
+        match Cluster::attach_or_start(hasty(&original)).await {
+            Ok(cluster) => assert_eq!(cluster.stop().await.unwrap(), Stopped::Stopped),
+            // The build lies below root's home: each test makes its own.
+            Err(Error::Unreachable { .. }) => return place,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let copied = Command::new("cp").arg("-Rp").arg(original.join("data")).arg(place.path()).status().unwrap();
+    assert!(copied.success());
+    place
 }
 
 /// Settings of a cluster that need not survive a power cut.

@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 
 use embedded_postgres::{Cluster, Stopped};
 
-use crate::place::{ask, connect, eventually, hasty, kill, place, postmaster_of, run};
+use crate::place::{ask, connect, eventually, hasty, kill, place, place_with_cluster, postmaster_of, run};
 
 #[tokio::test]
 async fn a_killed_postgresql_is_started_again_and_has_every_answered_commit() {
-    let place = place();
+    let place = place_with_cluster().await;
     let before = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     run(&before, "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('kept')").await;
     // A session that is busy when its parent dies, and so keeps the shared memory for a while.
@@ -27,7 +27,7 @@ async fn a_killed_postgresql_is_started_again_and_has_every_answered_commit() {
 
 #[tokio::test]
 async fn a_cluster_whose_postgresql_was_killed_can_be_stopped() {
-    let place = place();
+    let place = place_with_cluster().await;
     let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     kill("KILL", postmaster_of(place.path()).into());
     assert_eq!(cluster.stop().await.unwrap(), Stopped::Stopped);
@@ -35,7 +35,7 @@ async fn a_cluster_whose_postgresql_was_killed_can_be_stopped() {
 
 #[tokio::test]
 async fn a_process_id_that_another_program_has_by_now_does_not_keep_it_from_starting() {
-    let place = place();
+    let place = place_with_cluster().await;
     let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     cluster.stop().await.unwrap();
     let mut stranger =
@@ -53,7 +53,7 @@ async fn a_process_id_that_another_program_has_by_now_does_not_keep_it_from_star
 
 #[tokio::test]
 async fn a_process_id_file_that_a_power_cut_left_empty_does_not_keep_it_from_starting() {
-    let place = place();
+    let place = place_with_cluster().await;
     Cluster::attach_or_start(hasty(place.path())).await.unwrap().stop().await.unwrap();
     fs::write(place.path().join("data/postmaster.pid"), "").unwrap();
     let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
@@ -73,7 +73,7 @@ async fn a_first_start_that_was_killed_half_way_is_made_anew() {
 
 #[tokio::test]
 async fn a_server_in_shutdown_is_waited_for_and_started_again() {
-    let place = place();
+    let place = place_with_cluster().await;
     let first = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     // Smart shutdown: it takes no more sessions, and waits for this one.
     let lingering = connect(&first).await;

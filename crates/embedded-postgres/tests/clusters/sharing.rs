@@ -2,11 +2,11 @@
 
 use embedded_postgres::{Cluster, Error, Settings, Stopped};
 
-use crate::place::{Neighbour, ask, hasty, place, postmaster_of, run};
+use crate::place::{Neighbour, ask, hasty, place, place_with_cluster, postmaster_of, run};
 
 #[tokio::test]
 async fn the_first_to_stop_leaves_it_running_for_the_second() {
-    let place = place();
+    let place = place_with_cluster().await;
     let first = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     let second = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     assert!(first.started_by_us() && !second.started_by_us());
@@ -33,7 +33,7 @@ async fn of_two_processes_that_start_at_once_one_starts_and_the_other_attaches()
 
 #[tokio::test]
 async fn a_cluster_whose_owner_was_killed_with_its_process_group_is_adopted() {
-    let place = place();
+    let place = place_with_cluster().await;
     let mut owner = Neighbour::start(place.path());
     assert!(owner.says().starts_with("started "));
     let postmaster = postmaster_of(place.path());
@@ -48,7 +48,7 @@ async fn a_cluster_whose_owner_was_killed_with_its_process_group_is_adopted() {
 
 #[tokio::test]
 async fn ctrl_c_reaches_the_process_and_not_its_postgresql_which_others_use() {
-    let place = place();
+    let place = place_with_cluster().await;
     let mut owner = Neighbour::start(place.path());
     assert!(owner.says().starts_with("started "));
     let here = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
@@ -63,7 +63,7 @@ async fn ctrl_c_reaches_the_process_and_not_its_postgresql_which_others_use() {
 
 #[tokio::test]
 async fn a_cluster_that_is_dropped_runs_on_and_the_next_user_adopts_it() {
-    let place = place();
+    let place = place_with_cluster().await;
     let first = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     run(&first, "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('kept')").await;
     drop(first);
@@ -76,7 +76,7 @@ async fn a_cluster_that_is_dropped_runs_on_and_the_next_user_adopts_it() {
 
 #[tokio::test]
 async fn a_durable_user_does_not_attach_to_a_cluster_that_runs_without_fsync() {
-    let place = place();
+    let place = place_with_cluster().await;
     let hasty_user = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     let refusal = Cluster::attach_or_start(Settings::new(place.path())).await.unwrap_err();
     assert!(matches!(refusal, Error::NotDurable { .. }), "{refusal}");

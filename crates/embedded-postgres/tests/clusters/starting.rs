@@ -6,7 +6,9 @@ use std::path::Path;
 
 use embedded_postgres::{Cluster, Error, SYSTEM_DATA_DIR, Settings, Stopped, Why, choose_data_dir};
 
-use crate::place::{ask, connect, connect_to, hasty, mode_of, owner_of, place, run, we_are_root};
+use crate::place::{
+    ask, connect, connect_to, hasty, mode_of, owner_of, place, place_with_cluster, run, we_are_root,
+};
 
 #[tokio::test]
 async fn a_first_start_makes_a_durable_and_private_cluster() {
@@ -50,7 +52,7 @@ async fn a_first_start_makes_a_durable_and_private_cluster() {
 
 #[tokio::test]
 async fn data_survives_a_stop_and_a_start_with_other_settings() {
-    let place = place();
+    let place = place_with_cluster().await;
     let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     run(&cluster, "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('kept')").await;
     assert_eq!(cluster.stop().await.unwrap(), Stopped::Stopped);
@@ -104,7 +106,7 @@ async fn a_path_too_long_for_a_socket_gets_a_short_one_that_all_users_find() {
 
 #[tokio::test]
 async fn a_link_in_the_place_of_the_socket_s_directory_is_not_followed() {
-    let (place, elsewhere) = (place(), place());
+    let (place, elsewhere) = (place_with_cluster().await, place());
     symlink(elsewhere.path(), place.path().join("socket")).unwrap();
     let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     assert_eq!(ask(&cluster, "SELECT 'served'").await, "served");
@@ -153,7 +155,7 @@ async fn a_start_that_fails_tells_the_end_of_the_log() {
 
 #[tokio::test]
 async fn a_cluster_of_another_major_version_is_not_touched() {
-    let place = place();
+    let place = place_with_cluster().await;
     let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     cluster.stop().await.unwrap();
     let version = place.path().join("data/PG_VERSION");
