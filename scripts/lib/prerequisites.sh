@@ -94,15 +94,19 @@ $(postgresql_places)"
 # Prints the directory that holds PostgreSQL's server programs, all three and of a version that Onefold starts; prints
 # nothing and returns 1 where there is none. The service decides in the same way (crates/embedded-postgres/src/programs.rs).
 postgresql_bin() {
-    postgresql_places | while IFS= read -r directory; do
+    # Not a pipe: leaving one early is an error to a shell with pipefail set.
+    while IFS= read -r directory; do
         if [ -x "$directory/initdb" ] && [ -x "$directory/pg_ctl" ] && [ -x "$directory/postgres" ]; then
             major=$("$directory/postgres" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
             if [ "$major" -ge 14 ] && [ "$major" -le 18 ]; then
                 printf '%s\n' "$directory"
-                break
+                return 0
             fi
         fi
-    done | grep .
+    done <<PLACES
+$(postgresql_places)
+PLACES
+    return 1
 }
 
 # One directory a line, in the order in which they are tried: the one that the user names, which is then the only one;

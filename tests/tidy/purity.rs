@@ -1,7 +1,7 @@
 //! What rules must not do: wait, read a clock, throw dice, know SQL or HTTP, or hold money in a float.
 
 use crate::{
-    rust_source::RustSource,
+    rust_source::{RustSource, has_word},
     tree::{Fault, File},
 };
 
@@ -83,7 +83,8 @@ pub(crate) fn no_floats(file: &File) -> Vec<Fault> {
 /// Crates that may know HTTP: the server, and the gateway's layers.
 const HTTP_CRATES: &[&str] = &["server", "gateway"];
 
-const HTTP_PATHS: &[&str] = &["axum", "tower", "tower_http", "hyper", "utoipa", "http::"];
+/// Libraries that speak HTTP, as they are named in code.
+const HTTP_LIBRARIES: &[&str] = &["axum", "tower", "tower_http", "hyper", "utoipa"];
 
 /// An effect is asked for by requests, messages and timers alike, so only the edge knows which it was.
 pub(crate) fn http_at_the_edge(file: &File) -> Vec<Fault> {
@@ -93,25 +94,22 @@ pub(crate) fn http_at_the_edge(file: &File) -> Vec<Fault> {
     let source = RustSource::parse(&file.text).without_tests();
     let mut faults = Vec::new();
     for (index, line) in source.code.lines().enumerate() {
-        for path in HTTP_PATHS {
-            let found = match path.strip_suffix("::") {
-                // A plain word, which is a path only where something follows it.
-                Some(word) => line.match_indices(path).any(|(at, _)| {
-                    !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':')
-                        && line[at..].starts_with(word)
-                }),
-                None => crate::rust_source::has_word(line, path),
-            };
-            if found {
-                faults.push(file.fault(
-                    index + 1,
-                    format!("`{path}` away from the edge"),
-                    "return a domain type or a refusal, and translate it in the server or the gateway",
-                ));
-            }
+        let library = HTTP_LIBRARIES.iter().find(|library| has_word(line, library));
+        if let Some(library) = library.copied().or_else(|| begins_a_path(line, "http").then_some("http")) {
+            faults.push(file.fault(
+                index + 1,
+                format!("`{library}` away from the edge"),
+                "return a domain type or a refusal, and translate it in the server or the gateway",
+            ));
         }
     }
     faults
+}
+
+/// Whether `name::…` stands in `line`; `name` alone may be anybody's variable.
+fn begins_a_path(line: &str, name: &str) -> bool {
+    line.match_indices(&format!("{name}::"))
+        .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':'))
 }
 
 #[cfg(test)]
@@ -177,7 +175,7 @@ mod tests {
         let text = "use axum::Json;";
         assert!(http_at_the_edge(&File::sample("crates/server/src/routes.rs", text)).is_empty());
         assert!(http_at_the_edge(&File::sample("crates/gateway/src/limit.rs", text)).is_empty());
-        let prose = "// axum and http:: are the server's\nlet url = \"http://localhost\";\n";
+        let prose = "// axum and http:: are the server's\nlet url = \"http://localhost\"; let http = url;\n";
         assert!(http_at_the_edge(&File::sample("crates/desk/src/lane.rs", prose)).is_empty());
     }
 }
