@@ -1,1 +1,51 @@
-//! The one door: every effect, at most once under its name, in one transaction.
+//! The one door: every effect happens here, at most once under its name, in one transaction.
+//!
+//! Whoever wants an effect brings a name for it (a client and its idempotency key) and a command. Under one
+//! name one effect happens, however often and from wherever it is asked for. In reading order:
+//!
+//! - [`desk`]: the door itself: [`Desk::submit`], [`Desk::look_up`], [`Desk::drain`];
+//! - [`command`]: what can be asked for;
+//! - [`outcome`]: what came of it, and the refusals;
+//! - [`decide`]: from a command and what was loaded to an outcome and its changes, without any I/O;
+//! - [`working_set`]: what a batch has loaded, and what it has changed so far;
+//! - [`announce`]: the events that tell of an outcome;
+//! - [`lane`]: the task that runs batches of commands, each batch as one transaction;
+//! - [`batch`]: one attempt at a batch: claim and recall, load, decide, save, commit;
+//! - [`in_flight`]: the names that this process is running, and who waits for them;
+//! - [`poller`]: waiting for names that another process is running;
+//! - [`store`]: the statements of a batch, composed of the SQL of the other crates;
+//! - [`fault`]: which database errors mean what;
+//! - [`connection`]: how a lane's connection is set up, and when it is given up;
+//! - [`housekeeping`]: deleting expired records, rolling up collecting accounts;
+//! - [`clock`], [`hooks`], [`metrics`], [`schema`], [`settings`]: what the rest needs.
+//!
+//! This crate must not know HTTP: how an outcome is put into words is given to it as a function
+//! ([`outcome::Render`]), because the words are stored with the effect.
+
+pub mod announce;
+pub mod batch;
+pub mod clock;
+pub mod command;
+pub mod connection;
+pub mod decide;
+pub mod desk;
+pub mod fault;
+pub mod hooks;
+pub mod housekeeping;
+pub mod in_flight;
+pub mod lane;
+pub mod metrics;
+pub mod outcome;
+pub mod poller;
+pub mod schema;
+pub mod settings;
+pub mod store;
+pub mod working_set;
+
+pub use clock::{Clock, SystemClock};
+pub use command::{Command, Request};
+pub use desk::{Answered, Desk, LookedUp, Reply};
+pub use hooks::{Hooks, Step};
+pub use metrics::Metrics;
+pub use outcome::{Outcome, Refusal, Render, Rendered};
+pub use settings::Settings;

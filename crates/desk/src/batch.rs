@@ -1,0 +1,282 @@
+//! One attempt at a batch: claim and recall, load, decide, save, commit; then answer everybody.
+//!
+//! An attempt either commits, and everybody in it is answered; or it leaves nothing behind, and says why.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use account::Collecting;
+use account::store::{accounts, movements};
+use account::{Entry, Side};
+use chrono::{DateTime, Utc};
+use idempotency::store::Claim;
+use idempotency::{Name, Record, RecordStatus, Verdict};
+use sqlx::PgConnection;
+
+use crate::announce::announce;
+use crate::connection::LaneConnection;
+use crate::decide::decide;
+use crate::desk::Answered;
+use crate::fault::{Conflict, Fault, judge, judge_commit};
+use crate::lane::Job;
+use crate::store::{self, Saved, Statements, Writes};
+use crate::working_set::{Needs, WorkingSet};
+use crate::{Clock, Hooks, Outcome, Render, Settings, Step};
+
+/// What a lane needs for an attempt.
+pub struct Bench {
+    /// Its connection.
+    pub connection: LaneConnection,
+    /// What is set about the desk.
+    pub settings: Settings,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// How outcomes are put into words.
+    pub render: Render,
+    /// Where tests may stop it.
+    pub hooks: Hooks,
+    /// The statements it has composed so far.
+    pub statements: Statements,
+    /// Collecting accounts that are known to be there.
+    pub collecting_known: HashSet<Collecting>,
+}
+
+/// A job that has its outcome, waiting for the commit.
+struct Decided {
+    job: Job,
+    record: Record,
+}
+
+impl Bench {
+    /// Tries to run these jobs as one transaction.
+    ///
+    /// On success everybody in it is answered, and `jobs` keeps those alone that have to be asked again: their
+    /// names are held by a transaction that was lost and may still be alive. On a fault `jobs` keeps whatever
+    /// was not answered from a record, nothing happened (or, for [`Fault::Unknown`], nobody knows), and the
+    /// connection has no transaction open.
+    pub async fn attempt(&mut self, jobs: &mut Vec<Job>, locked: bool) -> Result<(), Fault> {
+        self.connection.ensure().await.map_err(Fault::NoConnection)?;
+        let result = self.attempt_connected(jobs, locked).await;
+        match &result {
+            Ok(()) => {}
+            Err(Fault::Lost(_) | Fault::Unknown(_) | Fault::NoConnection(_)) => self.connection.give_up(),
+            Err(Fault::Conflict(_) | Fault::OutOfLocks | Fault::Command(_)) => self.roll_back(jobs).await,
+        }
+        result
+    }
+
+    async fn attempt_connected(&mut self, jobs: &mut Vec<Job>, locked: bool) -> Result<(), Fault> {
+        self.connection.ask(store::begin).await.map_err(judge)?;
+        self.hooks.after(Step::Begun).await;
+
+        let claims = self.claim(jobs).await?;
+        self.hooks.after(Step::Claimed).await;
+        let (runnable, held) = self.recall(std::mem::take(jobs), claims);
+        if runnable.is_empty() {
+            *jobs = held;
+            self.roll_back(jobs).await;
+            return Ok(());
+        }
+
+        let set = match self.load(&runnable, locked).await {
+            Ok(set) => set,
+            Err(fault) => return Err(give_back(jobs, held, runnable, fault)),
+        };
+        self.hooks.after(Step::Loaded).await;
+
+        let now = self.clock.now();
+        let (mut decided, writes) = self.decide(set, runnable, now);
+        let collecting = writes.collecting.clone();
+        self.hooks.after(Step::Decided).await;
+
+        if let Err(fault) = self.save(writes).await {
+            return Err(give_back(jobs, held, unsettle(decided), fault));
+        }
+        self.hooks.after(Step::Saved).await;
+
+        if let Err(error) = self.connection.ask(store::commit).await {
+            let fault = judge_commit(error);
+            if matches!(fault, Fault::Unknown(_)) {
+                for Decided { job, record } in &mut decided {
+                    job.standing = job.standing.commit_lost(record.answer.clone());
+                }
+            }
+            return Err(give_back(jobs, held, unsettle(decided), fault));
+        }
+        self.hooks.after(Step::Committed).await;
+        self.collecting_known.extend(collecting);
+
+        for Decided { job, record } in decided {
+            job.answer(Answered::Ran(record.answer));
+        }
+        *jobs = held;
+        Ok(())
+    }
+
+    async fn claim(&mut self, jobs: &[Job]) -> Result<Vec<Claim>, Fault> {
+        let names: Vec<&Name> = jobs.iter().map(|job| &job.request.name).collect();
+        self.connection
+            .ask(async |connection: &mut PgConnection| idempotency::store::claim(connection, &names).await)
+            .await
+            .map_err(judge)
+    }
+
+    /// Answers the jobs that have a record, or are running elsewhere. What remains is to be run, or held by a
+    /// transaction that this lane lost: then it is the old transaction's end that tells.
+    fn recall(&self, jobs: Vec<Job>, claims: Vec<Claim>) -> (Vec<Job>, Vec<Job>) {
+        let (mut runnable, mut held) = (Vec::with_capacity(jobs.len()), Vec::new());
+        for (mut job, claim) in jobs.into_iter().zip(claims) {
+            let verdict = claim
+                .record
+                .as_ref()
+                .map(|record| record.judge(job.request.fingerprint, self.settings.failed));
+            match (verdict, claim.record) {
+                (Some(Verdict::Reused), _) => job.answer(Answered::Reused),
+                (Some(Verdict::Replay), Some(record)) => {
+                    let answered = if job.standing.is_answer_of_lost_commit(&record.answer) {
+                        Answered::Ran(record.answer)
+                    } else {
+                        Answered::Replayed(record.answer)
+                    };
+                    job.answer(answered);
+                }
+                (_, record) if claim.won => {
+                    job.failed_before = record;
+                    runnable.push(job);
+                }
+                (_, _) if job.standing.may_still_hold_its_name() => held.push(job),
+                (_, _) => job.answer(Answered::InProgress),
+            }
+        }
+        (runnable, held)
+    }
+
+    async fn load(&mut self, jobs: &[Job], locked: bool) -> Result<WorkingSet, Fault> {
+        let needs = Needs::of(jobs.iter().map(|job| (job.request.name.client_id, &job.request.command)));
+        let mut set = WorkingSet::default();
+        if !needs.accounts.is_empty() {
+            let loaded = self
+                .connection
+                .ask(async |connection: &mut PgConnection| {
+                    accounts::load(connection, &needs.accounts, locked).await
+                })
+                .await
+                .map_err(judge)?;
+            loaded.into_iter().for_each(|account| set.load_account(account));
+        }
+        if !needs.order_numbers.is_empty() {
+            let taken = self
+                .connection
+                .ask(async |connection: &mut PgConnection| {
+                    order::store::taken(connection, &needs.order_numbers).await
+                })
+                .await
+                .map_err(judge)?;
+            for (index, order) in taken {
+                let (client, number) = needs.order_numbers[index].clone();
+                set.load_order_number(client, number, order);
+            }
+        }
+        if !needs.references.is_empty() {
+            let taken = self
+                .connection
+                .ask(async |connection: &mut PgConnection| {
+                    movements::taken(connection, &needs.references).await
+                })
+                .await
+                .map_err(judge)?;
+            for (index, movement) in taken {
+                set.load_reference(needs.references[index].clone(), movement);
+            }
+        }
+        Ok(set)
+    }
+
+    fn decide(&self, mut set: WorkingSet, jobs: Vec<Job>, now: DateTime<Utc>) -> (Vec<Decided>, Writes) {
+        let mut writes = Writes::default();
+        let mut decided = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let client = job.request.name.client_id;
+            let decision = decide(&set, client, &job.request.command, job.ids, now);
+            set.apply(&decision);
+            writes.events.extend(announce(&decision.outcome, job.ids.event, now));
+            let record = self.record(&job, &decision.outcome, now);
+            let again = job.failed_before.is_some();
+            if again { &mut writes.records_again } else { &mut writes.records_new }.push(record.clone());
+            decided.push(Decided { job, record });
+        }
+        writes.changes = set.into_changes();
+        writes.collecting = self.collecting_unknown(&writes.changes.entries);
+        (decided, writes)
+    }
+
+    fn record(&self, job: &Job, outcome: &Outcome, now: DateTime<Utc>) -> Record {
+        let rendered = (self.render)(outcome, &job.request.request_id);
+        let before = job.failed_before.as_ref();
+        Record {
+            name: job.request.name.clone(),
+            operation: job.request.operation.to_owned(),
+            fingerprint: job.request.fingerprint,
+            status: match outcome {
+                Outcome::Refused(_) => RecordStatus::Failed,
+                Outcome::AccountOpened(_)
+                | Outcome::Moved(_)
+                | Outcome::AccountClosed(_)
+                | Outcome::OrderPlaced(_) => RecordStatus::Completed,
+            },
+            attempts: before.map_or(1, |record| record.attempts + 1),
+            resource: rendered.resource,
+            answer: rendered.answer,
+            first_seen_at: before.map_or(job.asked_at, |record| record.first_seen_at),
+            completed_at: now,
+            expires_at: now + self.settings.retention,
+        }
+    }
+
+    fn collecting_unknown(&self, entries: &[Entry]) -> Vec<Collecting> {
+        let mut unknown: Vec<Collecting> = entries
+            .iter()
+            .flat_map(|entry| [entry.debit, entry.credit])
+            .filter_map(|side| match side {
+                Side::Collecting(collecting) => Some(collecting),
+                Side::Customer { .. } => None,
+            })
+            .filter(|collecting| !self.collecting_known.contains(collecting))
+            .collect();
+        unknown.sort();
+        unknown.dedup();
+        unknown
+    }
+
+    async fn save(&mut self, writes: Writes) -> Result<(), Fault> {
+        let statements = &mut self.statements;
+        let saved = self
+            .connection
+            .ask(async |connection: &mut PgConnection| store::save(connection, statements, writes).await)
+            .await
+            .map_err(judge)?;
+        match saved {
+            Saved::AsDecided => Ok(()),
+            Saved::VersionMoved => Err(Fault::Conflict(Conflict::VersionMoved)),
+        }
+    }
+
+    /// Ends the transaction, so that the names are free before these jobs are begun anew.
+    async fn roll_back(&mut self, jobs: &mut [Job]) {
+        if self.connection.ask(store::rollback).await.is_err() {
+            self.connection.give_up();
+            jobs.iter_mut().for_each(|job| job.standing.note_lost());
+        }
+    }
+}
+
+fn unsettle(decided: Vec<Decided>) -> Vec<Job> {
+    decided.into_iter().map(|decided| decided.job).collect()
+}
+
+/// Puts everybody who is not answered back among the jobs.
+fn give_back(jobs: &mut Vec<Job>, held: Vec<Job>, runnable: Vec<Job>, fault: Fault) -> Fault {
+    jobs.extend(runnable);
+    jobs.extend(held);
+    fault
+}

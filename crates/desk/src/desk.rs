@@ -1,0 +1,265 @@
+//! The door itself.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use idempotency::{Answer, Name, Record, store};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::decide::Ids;
+use crate::in_flight::{Entered, InFlight, Ticket};
+use crate::lane::{Job, Lane};
+use crate::metrics::KeyOutcome;
+use crate::poller::Poller;
+use crate::schema::Database;
+use crate::{Clock, Hooks, Metrics, Render, Request, Settings};
+
+/// What a request is answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answered {
+    /// It ran, and this came of it; effect and record are committed.
+    Ran(Answer),
+    /// It had run before, and this came of it then.
+    Replayed(Answer),
+    /// It is running, here or in another process.
+    InProgress,
+    /// The key was another request's. Nothing of that one is told.
+    Reused,
+    /// The optimistic lock lost every allowed try. Nothing happened.
+    Contended,
+    /// The queue is full. Nothing happened.
+    Overloaded,
+    /// The database is away, or the service is going down. Nothing happened.
+    Unavailable,
+    /// The database was lost during the commit and has not come back: it happened, or it did not. Only a retry
+    /// under the same name is safe, and it learns which.
+    OutcomeUnknown,
+    /// A fault of the service's own, which its log describes. Nothing happened.
+    Failed,
+}
+
+/// An answer, and how it came.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// The answer.
+    pub answered: Answered,
+    /// Whether it waited for another request under the same name.
+    pub waited: bool,
+}
+
+/// What is known of a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LookedUp {
+    /// No record is committed and none is running.
+    Unknown,
+    /// It is running.
+    InProgress {
+        /// What was asked; known only for what this process runs.
+        operation: Option<String>,
+        /// Since when; known only for what this process runs.
+        first_seen_at: Option<DateTime<Utc>>,
+    },
+    /// It has finished.
+    Finished(Box<Record>),
+}
+
+/// The one door. Cheap to clone; all clones are one desk.
+#[derive(Clone)]
+pub struct Desk(Arc<Inner>);
+
+struct Inner {
+    database: Database,
+    clock: Arc<dyn Clock>,
+    metrics: Metrics,
+    in_flight: InFlight,
+    poller: Poller,
+    /// Emptied when the desk is drained.
+    lanes: Mutex<Vec<mpsc::Sender<Job>>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Desk {
+    /// Opens a desk on a migrated database. Its lanes connect when the first command comes; a database that is
+    /// away then is told to whoever asks.
+    ///
+    /// # Panics
+    ///
+    /// If the settings name no lane, or an empty batch or queue.
+    pub fn open(
+        database: Database,
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+        render: Render,
+        hooks: Hooks,
+        metrics: Metrics,
+    ) -> Self {
+        assert!(settings.lanes > 0, "a desk needs a lane");
+        assert!(settings.batch_max > 0 && settings.queue_max > 0, "a lane needs room for a command");
+        let tasks = TaskTracker::new();
+        let stop = CancellationToken::new();
+        let poller = Poller::default();
+        tasks.spawn(poller.clone().run(database.pool().clone(), settings.poll_interval, stop.clone()));
+        let lanes = (0..settings.lanes)
+            .map(|_| {
+                let (queue, commands) = mpsc::channel(settings.queue_max);
+                let lane = Lane::new(
+                    &database,
+                    settings.clone(),
+                    clock.clone(),
+                    render.clone(),
+                    hooks.clone(),
+                    metrics.clone(),
+                    tasks.clone(),
+                );
+                tasks.spawn(lane.run(commands));
+                queue
+            })
+            .collect();
+        Self(Arc::new(Inner {
+            database,
+            clock,
+            metrics,
+            in_flight: InFlight::default(),
+            poller,
+            lanes: Mutex::new(lanes),
+            tasks,
+            stop,
+        }))
+    }
+
+    /// Asks for an effect under a name, and answers when it is committed, refused, or known to be impossible.
+    ///
+    /// A request whose name is being run is told so at once, or, with `wait`, waits so long for the first one's
+    /// answer. Dropping the returned future changes nothing: what was taken runs on.
+    pub async fn submit(&self, request: Request, wait: Option<Duration>) -> Reply {
+        let deadline = wait.map(|wait| Instant::now() + wait);
+        let mut waited = false;
+        let answered = loop {
+            let answered = self.ask(&request, deadline, &mut waited).await;
+            let Some(deadline) = deadline else { break answered };
+            if answered != Answered::InProgress || Instant::now() >= deadline {
+                break answered;
+            }
+            // Another process runs it. When that has ended, ask again: there is a record, or the name is free.
+            waited = true;
+            if !self.0.poller.freed(&request.name, deadline).await {
+                break Answered::InProgress;
+            }
+        };
+        self.count(&answered);
+        Reply { answered, waited }
+    }
+
+    /// Asks once: runs the request, or waits for the same one in this process.
+    async fn ask(&self, request: &Request, deadline: Option<Instant>, waited: &mut bool) -> Answered {
+        loop {
+            let now = self.0.clock.now();
+            let entered = self.0.in_flight.enter(&request.name, request.fingerprint, request.operation, now);
+            let running = match entered {
+                Entered::Reused => return Answered::Reused,
+                Entered::First(ticket, awaited) => {
+                    self.enqueue(request.clone(), now, ticket);
+                    return awaited.answer().await;
+                }
+                Entered::Running(running) => running,
+            };
+            let Some(deadline) = deadline else { return Answered::InProgress };
+            *waited = true;
+            match timeout_at(deadline, running.answer()).await {
+                Err(_) => return Answered::InProgress,
+                Ok(Answered::Ran(answer) | Answered::Replayed(answer)) => return Answered::Replayed(answer),
+                Ok(settled @ (Answered::InProgress | Answered::Reused)) => return settled,
+                // The first vanished without a record: this one runs.
+                Ok(
+                    Answered::Contended
+                    | Answered::Overloaded
+                    | Answered::Unavailable
+                    | Answered::OutcomeUnknown
+                    | Answered::Failed,
+                ) => {}
+            }
+        }
+    }
+
+    fn enqueue(&self, request: Request, now: DateTime<Utc>, ticket: Ticket) {
+        let lanes = self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if lanes.is_empty() {
+            return ticket.answer(Answered::Unavailable);
+        }
+        let lane = lane_of(&request, lanes.len());
+        let job = Job::new(request, new_ids(), now, ticket);
+        match lanes[lane].try_send(job) {
+            Ok(()) => {
+                self.0.metrics.queued.inc();
+            }
+            Err(TrySendError::Full(job)) => job.answer(Answered::Overloaded),
+            Err(TrySendError::Closed(job)) => job.answer(Answered::Unavailable),
+        }
+    }
+
+    /// What is known of a name: for a client that was told "in progress", or lost an answer.
+    pub async fn look_up(&self, name: &Name) -> sqlx::Result<LookedUp> {
+        // In this order: what ends between the questions is found by the last one.
+        let here = self.0.in_flight.running(name);
+        let pool = self.0.database.pool();
+        let elsewhere = store::running(pool, std::slice::from_ref(name)).await?.contains(&true);
+        if let Some(record) = store::find(pool, name).await? {
+            return Ok(LookedUp::Finished(Box::new(record)));
+        }
+        Ok(match here {
+            Some((operation, first_seen_at)) => LookedUp::InProgress {
+                operation: Some(operation.to_owned()),
+                first_seen_at: Some(first_seen_at),
+            },
+            None if elsewhere => LookedUp::InProgress { operation: None, first_seen_at: None },
+            None => LookedUp::Unknown,
+        })
+    }
+
+    /// Takes no more commands, and waits until every one that was taken is answered.
+    pub async fn drain(&self) {
+        self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    fn count(&self, answered: &Answered) {
+        self.0.metrics.key(match answered {
+            Answered::Ran(answer) if answer.status < 400 => KeyOutcome::Executed,
+            Answered::Ran(_) => KeyOutcome::Refused,
+            Answered::Replayed(answer) if answer.status < 400 => KeyOutcome::Replayed,
+            Answered::Replayed(_) => KeyOutcome::FailedReplayed,
+            Answered::InProgress => KeyOutcome::InProgress,
+            Answered::Reused => KeyOutcome::Reused,
+            Answered::Contended
+            | Answered::Overloaded
+            | Answered::Unavailable
+            | Answered::OutcomeUnknown
+            | Answered::Failed => KeyOutcome::NotRun,
+        });
+    }
+}
+
+/// Commands on one account meet in one lane; a command on none goes by its name.
+fn lane_of(request: &Request, lanes: usize) -> usize {
+    let mut hasher = DefaultHasher::new();
+    match request.command.lane_account() {
+        Some(account) => account.hash(&mut hasher),
+        None => request.name.hash(&mut hasher),
+    }
+    usize::try_from(hasher.finish() % lanes as u64).expect("less than the number of lanes")
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the edge where new ids come in")]
+fn new_ids() -> Ids {
+    Ids { subject: Uuid::now_v7(), entry: Uuid::now_v7(), event: Uuid::now_v7() }
+}

@@ -1,0 +1,175 @@
+//! The names that this process is running, and who waits for them.
+//!
+//! One entry per name: the first to ask runs, whoever asks under the same name meanwhile is told so at once, or
+//! waits for the first one's answer. Waiting costs a place in memory and no database connection.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, Utc};
+use idempotency::{Fingerprint, Name};
+use tokio::sync::watch;
+
+use crate::desk::Answered;
+
+/// The names in flight. Cheap to clone; all clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct InFlight(Arc<Mutex<HashMap<Name, Running>>>);
+
+#[derive(Debug)]
+struct Running {
+    fingerprint: Fingerprint,
+    operation: &'static str,
+    first_seen_at: DateTime<Utc>,
+    answered: watch::Receiver<Option<Answered>>,
+}
+
+/// What somebody finds who comes with a name.
+#[derive(Debug)]
+pub enum Entered {
+    /// Nobody was there: the ticket obliges to answer, the answer goes to everybody who waits.
+    First(Ticket, Awaited),
+    /// The same request is running.
+    Running(Awaited),
+    /// Another request is running under the name.
+    Reused,
+}
+
+impl InFlight {
+    /// Comes with a name.
+    pub fn enter(
+        &self,
+        name: &Name,
+        fingerprint: Fingerprint,
+        operation: &'static str,
+        now: DateTime<Utc>,
+    ) -> Entered {
+        match self.names().entry(name.clone()) {
+            Entry::Occupied(running) if running.get().fingerprint != fingerprint => Entered::Reused,
+            Entry::Occupied(running) => Entered::Running(Awaited(running.get().answered.clone())),
+            Entry::Vacant(place) => {
+                let (answer, answered) = watch::channel(None);
+                place.insert(Running {
+                    fingerprint,
+                    operation,
+                    first_seen_at: now,
+                    answered: answered.clone(),
+                });
+                let ticket = Ticket { names: self.clone(), name: name.clone(), answer, answered: false };
+                Entered::First(ticket, Awaited(answered))
+            }
+        }
+    }
+
+    /// What is running under the name, and since when.
+    pub fn running(&self, name: &Name) -> Option<(&'static str, DateTime<Utc>)> {
+        self.names().get(name).map(|running| (running.operation, running.first_seen_at))
+    }
+
+    /// How many names are in flight.
+    pub fn len(&self) -> usize {
+        self.names().len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    // A panic while the lock is held leaves the map as good as it was: every change is a single call.
+    fn names(&self) -> MutexGuard<'_, HashMap<Name, Running>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The obligation to answer for a name. Dropped without an answer, as when a task panics, it answers
+/// [`Answered::Failed`]: nobody is left waiting.
+#[derive(Debug)]
+pub struct Ticket {
+    names: InFlight,
+    name: Name,
+    answer: watch::Sender<Option<Answered>>,
+    answered: bool,
+}
+
+impl Ticket {
+    /// Frees the name, and answers everybody who waits for it. In this order: whoever has the answer and asks
+    /// again must find the record, not a request that seems to be running.
+    pub fn answer(mut self, answered: Answered) {
+        self.settle(answered);
+    }
+
+    fn settle(&mut self, answered: Answered) {
+        self.answered = true;
+        self.names.names().remove(&self.name);
+        self.answer.send_replace(Some(answered));
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.settle(Answered::Failed);
+        }
+    }
+}
+
+/// An answer to come.
+#[derive(Debug)]
+pub struct Awaited(watch::Receiver<Option<Answered>>);
+
+impl Awaited {
+    /// Waits for it.
+    pub async fn answer(mut self) -> Answered {
+        match self.0.wait_for(Option::is_some).await {
+            Ok(answered) => answered.clone().unwrap_or(Answered::Failed),
+            Err(_) => Answered::Failed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use client::ClientId;
+    use idempotency::Key;
+    use idempotency::fingerprint::Meaning;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn name() -> Name {
+        Name { client_id: ClientId(Uuid::nil()), key: Key::from_value("k").expect("a key") }
+    }
+
+    fn enter(names: &InFlight, meaning: &'static str) -> Entered {
+        names.enter(&name(), Meaning::of(meaning).fingerprint(), "test", DateTime::UNIX_EPOCH)
+    }
+
+    #[tokio::test]
+    async fn everybody_under_one_name_gets_the_answer_of_the_first() {
+        let names = InFlight::default();
+        let Entered::First(ticket, first) = enter(&names, "a") else { panic!("nobody was there") };
+        let Entered::Running(second) = enter(&names, "a") else { panic!("the first is running") };
+        ticket.answer(Answered::Contended);
+        assert!(matches!(first.answer().await, Answered::Contended));
+        assert!(matches!(second.answer().await, Answered::Contended));
+        assert!(names.is_empty(), "an answered name is free again");
+    }
+
+    #[tokio::test]
+    async fn another_request_under_a_running_name_is_a_reuse() {
+        let names = InFlight::default();
+        let _running = enter(&names, "a");
+        assert!(matches!(enter(&names, "b"), Entered::Reused));
+    }
+
+    #[tokio::test]
+    async fn a_ticket_that_is_lost_answers_that_it_failed() {
+        let names = InFlight::default();
+        let Entered::First(ticket, first) = enter(&names, "a") else { panic!("nobody was there") };
+        drop(ticket);
+        assert!(matches!(first.answer().await, Answered::Failed));
+        assert!(names.is_empty());
+    }
+}

@@ -1,0 +1,85 @@
+//! The database: its migrations, and how the service connects to it.
+
+use sqlx::PgPool;
+use sqlx::migrate::{Migrate, MigrateError, Migrator};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgConnection};
+use std::time::Duration;
+
+use crate::store;
+
+/// The migrations of this version, embedded.
+pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");
+
+/// The role under which the service works: it may add rows to the journal, never change or delete one.
+pub const SERVICE_ROLE: &str = "onefold_service";
+
+/// How long a read waits for a connection before the database counts as away.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A migrated database, and how to connect to it.
+#[derive(Clone, Debug)]
+pub struct Database {
+    owner: PgConnectOptions,
+    service: PgConnectOptions,
+    pool: PgPool,
+    restricted: bool,
+}
+
+impl Database {
+    /// Applies the migrations that are missing, as the user of `options`, who must own the database. Any number
+    /// of servers may do so at once. Fails if the database has migrations that this version does not know.
+    pub async fn migrate(options: &PgConnectOptions) -> Result<(), MigrateError> {
+        let mut connection = PgConnection::connect_with(options).await?;
+        MIGRATOR.run(&mut connection).await?;
+        connection.close().await?;
+        Ok(())
+    }
+
+    /// Prepares to work on a migrated database: under [`SERVICE_ROLE`] where that is possible.
+    ///
+    /// `pool_max` bounds the connections for reading; the desk has its own, one for each lane.
+    pub async fn connect(options: PgConnectOptions, pool_max: u32) -> sqlx::Result<Self> {
+        let owner = options.application_name("onefold");
+        let restricted = store::role_fits(&owner, SERVICE_ROLE).await?;
+        let service =
+            if restricted { owner.clone().options([("role", SERVICE_ROLE)]) } else { owner.clone() };
+        let reading =
+            service.clone().application_name("onefold reads").options([("statement_timeout", "5s")]);
+        let pool = PgPoolOptions::new()
+            .max_connections(pool_max)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .test_before_acquire(false)
+            .connect_lazy_with(reading);
+        Ok(Self { owner, service, pool, restricted })
+    }
+
+    /// Connections for reading, under the service's role.
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// How the owner connects: for migrations and administration.
+    pub fn owner_options(&self) -> &PgConnectOptions {
+        &self.owner
+    }
+
+    /// How the service connects.
+    pub fn service_options(&self) -> &PgConnectOptions {
+        &self.service
+    }
+
+    /// Whether the service works under a role that cannot change the journal. If not, only the code keeps the
+    /// journal append-only.
+    pub fn restricted(&self) -> bool {
+        self.restricted
+    }
+
+    /// Whether every migration of this version has been applied.
+    pub async fn migrations_applied(&self) -> Result<bool, MigrateError> {
+        let mut connection = PgConnection::connect_with(&self.owner).await?;
+        let applied = connection.list_applied_migrations(&MIGRATOR.table_name).await?;
+        connection.close().await?;
+        Ok(MIGRATOR.iter().all(|wanted| applied.iter().any(|done| done.version == wanted.version)))
+    }
+}

@@ -1,0 +1,286 @@
+//! The statements of a batch.
+//!
+//! What is written is one statement: the inserts and updates of the crates that own the tables, each a part of
+//! it. A part is left out when it has no rows, so the database plans and runs only what there is to do.
+//!
+//! | round trip | statement |
+//! | --- | --- |
+//! | 1 | `BEGIN` |
+//! | 2 | claim the names and recall their records ([`idempotency::store::CLAIM`]) |
+//! | 3 | load the accounts ([`account::store::accounts::LOAD`]), if any command has one |
+//! | 4 | look for the order numbers ([`order::store::TAKEN`]), if any command brings one |
+//! | (5) | look for the references ([`account::store::movements::TAKEN`]), if any command brings one |
+//! | 6 | save ([`save`]) |
+//! | 7 | `COMMIT` |
+//!
+//! So a batch of orders costs six round trips and one flush, whether it is of one order or of a hundred.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use account::store::{accounts, collecting, journal, movements};
+use account::{Collecting, collecting as collecting_rules};
+use events::Event;
+use idempotency::Record;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArguments, PgConnectOptions};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use crate::working_set::Changes;
+
+/// Opens a transaction. READ COMMITTED: each statement sees what is committed when it begins, and what was
+/// decided on is checked by version when it is saved.
+pub async fn begin(connection: &mut PgConnection) -> sqlx::Result<()> {
+    connection.execute(sqlx::raw_sql("BEGIN ISOLATION LEVEL READ COMMITTED")).await.map(drop)
+}
+
+/// Commits. An error may mean that it happened all the same: see [`crate::fault::judge_commit`].
+pub async fn commit(connection: &mut PgConnection) -> sqlx::Result<()> {
+    connection.execute(sqlx::raw_sql("COMMIT")).await.map(drop)
+}
+
+/// Rolls back, and with that gives the names' locks back.
+pub async fn rollback(connection: &mut PgConnection) -> sqlx::Result<()> {
+    connection.execute(sqlx::raw_sql("ROLLBACK")).await.map(drop)
+}
+
+const ROLE_FITS: &str = "
+    SELECT EXISTS (
+        SELECT
+        FROM pg_roles r
+        WHERE r.rolname = $1
+          AND pg_has_role(current_user, r.oid, 'MEMBER')
+          AND has_table_privilege(r.oid, 'journal_entries', 'INSERT')
+          AND NOT has_table_privilege(r.oid, 'journal_entries', 'UPDATE')
+          AND NOT has_table_privilege(r.oid, 'journal_entries', 'DELETE')
+    )";
+
+/// Whether the user of these options may work as the role, and the role is kept from changing the journal.
+pub async fn role_fits(options: &PgConnectOptions, role: &str) -> sqlx::Result<bool> {
+    let mut connection = PgConnection::connect_with(options).await?;
+    let fits = sqlx::query_scalar(ROLE_FITS).bind(role).fetch_one(&mut connection).await?;
+    connection.close().await?;
+    Ok(fits)
+}
+
+/// All that one batch writes.
+#[derive(Debug, Default)]
+pub struct Writes {
+    /// Records that are new.
+    pub records_new: Vec<Record>,
+    /// Records of refusals that were tried once more, with the number of attempts they shall have.
+    pub records_again: Vec<Record>,
+    /// The rows of the effects.
+    pub changes: Changes,
+    /// Collecting accounts that may not be there yet.
+    pub collecting: Vec<Collecting>,
+    /// The events that tell of the effects.
+    pub events: Vec<Event>,
+}
+
+/// Whether everything that was to be written was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Saved {
+    /// It was.
+    AsDecided,
+    /// Some row no longer has the version it was read with. The transaction is to be rolled back.
+    VersionMoved,
+}
+
+/// Writes a batch in one statement, in this order: records, so that a name that was taken meanwhile stops the
+/// rest; new rows in the order of their unique keys; and at last the rows that others contend for, in the order
+/// of their keys, so that they are locked as briefly as can be and never crosswise.
+pub async fn save(
+    connection: &mut PgConnection,
+    statements: &mut Statements,
+    mut writes: Writes,
+) -> sqlx::Result<Saved> {
+    let in_order_of_names = |a: &Record, b: &Record| a.name.cmp(&b.name);
+    writes.records_new.sort_by(in_order_of_names);
+    writes.records_again.sort_by(in_order_of_names);
+
+    let (parts, arguments) = compose(&writes).map_err(sqlx::Error::Encode)?;
+    let sql = statements.of(&parts);
+    let written: Vec<i64> =
+        sqlx::query_scalar_with(AssertSqlSafe(sql), arguments).fetch_one(connection).await?;
+    let all = parts.iter().zip(&written).all(|(part, written)| match part.rows {
+        Rows::All(count) => i64::try_from(count) == Ok(*written),
+        Rows::AtMost => true,
+    });
+    Ok(if all { Saved::AsDecided } else { Saved::VersionMoved })
+}
+
+/// How many rows a part must write.
+#[derive(Clone, Copy, Debug)]
+enum Rows {
+    All(usize),
+    AtMost,
+}
+
+/// A statement that is a part of the one that saves.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    name: &'static str,
+    sql: &'static str,
+    rows: Rows,
+}
+
+fn compose(writes: &Writes) -> Result<(Vec<Part>, PgArguments), BoxDynError> {
+    let mut parts = Vec::new();
+    let mut arguments = PgArguments::default();
+    let Writes { records_new, records_again, changes, collecting: accounts_collecting, events } = writes;
+
+    if !records_new.is_empty() {
+        idempotency::store::bind_inserts(&mut arguments, records_new)?;
+        parts.push(Part {
+            name: "records_new",
+            sql: idempotency::store::INSERT,
+            rows: Rows::All(records_new.len()),
+        });
+    }
+    if !records_again.is_empty() {
+        idempotency::store::bind_updates(&mut arguments, records_again)?;
+        parts.push(Part {
+            name: "records_again",
+            sql: idempotency::store::UPDATE,
+            rows: Rows::All(records_again.len()),
+        });
+    }
+    if !changes.movements.is_empty() {
+        movements::bind_inserts(&mut arguments, &changes.movements)?;
+        parts.push(Part {
+            name: "movements_new",
+            sql: movements::INSERT,
+            rows: Rows::All(changes.movements.len()),
+        });
+    }
+    if !changes.orders.is_empty() {
+        order::store::bind_inserts(&mut arguments, &changes.orders)?;
+        parts.push(Part {
+            name: "orders_new",
+            sql: order::store::INSERT,
+            rows: Rows::All(changes.orders.len()),
+        });
+    }
+    if !changes.accounts_opened.is_empty() {
+        accounts::bind_inserts(&mut arguments, &changes.accounts_opened)?;
+        parts.push(Part {
+            name: "accounts_new",
+            sql: accounts::INSERT,
+            rows: Rows::All(changes.accounts_opened.len()),
+        });
+    }
+    if !accounts_collecting.is_empty() {
+        collecting::bind_accounts(&mut arguments, accounts_collecting)?;
+        parts.push(Part { name: "collecting_new", sql: collecting::INSERT_ACCOUNTS, rows: Rows::AtMost });
+    }
+    if !changes.entries.is_empty() {
+        journal::bind_inserts(&mut arguments, &changes.entries)?;
+        parts.push(Part {
+            name: "entries_new",
+            sql: journal::INSERT,
+            rows: Rows::All(changes.entries.len()),
+        });
+    }
+    let totals = collecting_rules::totals(&changes.entries);
+    if !totals.is_empty() {
+        collecting::bind_totals(&mut arguments, &totals)?;
+        parts.push(Part {
+            name: "totals_new",
+            sql: collecting::INSERT_TOTALS,
+            rows: Rows::All(totals.len()),
+        });
+    }
+    if !events.is_empty() {
+        events::store::bind_inserts(&mut arguments, events)?;
+        parts.push(Part { name: "events_new", sql: events::store::INSERT, rows: Rows::All(events.len()) });
+    }
+    if !changes.accounts_relied_on.is_empty() {
+        let relied_on: Vec<_> = changes.accounts_relied_on.iter().collect();
+        accounts::bind_unchanged(&mut arguments, &relied_on)?;
+        parts.push(Part {
+            name: "accounts_unchanged",
+            sql: accounts::UNCHANGED,
+            rows: Rows::All(relied_on.len()),
+        });
+    }
+    if !changes.accounts_changed.is_empty() {
+        let changed: Vec<_> = changes
+            .accounts_changed
+            .iter()
+            .map(|(account, version_read)| accounts::Change { account, version_read: *version_read })
+            .collect();
+        accounts::bind_updates(&mut arguments, &changed)?;
+        parts.push(Part { name: "accounts_changed", sql: accounts::UPDATE, rows: Rows::All(changed.len()) });
+    }
+    Ok((parts, arguments))
+}
+
+/// The composed statements, each made once for the parts it has. There are few: most batches are alike.
+#[derive(Debug, Default)]
+pub struct Statements(HashMap<Vec<&'static str>, Arc<str>>);
+
+impl Statements {
+    fn of(&mut self, parts: &[Part]) -> Arc<str> {
+        let names: Vec<&'static str> = parts.iter().map(|part| part.name).collect();
+        self.0.entry(names).or_insert_with(|| merged(parts).into()).clone()
+    }
+}
+
+/// One statement of all parts, answering how many rows each wrote.
+///
+/// PostgreSQL runs a part when its count is asked for, and asks in the order of the array; so the parts take
+/// their locks in the order in which they stand.
+fn merged(parts: &[Part]) -> String {
+    let mut with = Vec::new();
+    let mut counts = Vec::new();
+    let mut bound = 0;
+    for Part { name, sql, .. } in parts {
+        let (numbered, count) = renumbered(sql, bound);
+        bound += count;
+        with.push(format!("{name} AS ({numbered})"));
+        counts.push(format!("(SELECT count(*) FROM {name})"));
+    }
+    format!("WITH {}\nSELECT ARRAY[{}]", with.join(",\n"), counts.join(", "))
+}
+
+/// The statement with its parameters counted from `bound` + 1, and how many it has.
+fn renumbered(sql: &str, bound: usize) -> (String, usize) {
+    let mut numbered = String::with_capacity(sql.len() + 32);
+    let mut count = 0;
+    let mut pieces = sql.split('$');
+    numbered.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let digits = piece.find(|c: char| !c.is_ascii_digit()).unwrap_or(piece.len());
+        let number: usize =
+            piece[..digits].parse().expect("a dollar sign in these statements begins a parameter");
+        count = count.max(number);
+        numbered.push_str(&format!("${}{}", number + bound, &piece[digits..]));
+    }
+    (numbered, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameters_of_a_part_follow_those_of_the_parts_before_it() {
+        assert_eq!(
+            renumbered("SELECT $1, $2, $1::uuid[]", 15),
+            ("SELECT $16, $17, $16::uuid[]".to_owned(), 2)
+        );
+    }
+
+    #[test]
+    fn the_parts_are_asked_for_in_their_order() {
+        let part = |name| Part { name, sql: "INSERT INTO t SELECT $1 RETURNING 1", rows: Rows::All(1) };
+        let sql = merged(&[part("first"), part("second")]);
+        assert_eq!(
+            sql,
+            "WITH first AS (INSERT INTO t SELECT $1 RETURNING 1),\n\
+             second AS (INSERT INTO t SELECT $2 RETURNING 1)\n\
+             SELECT ARRAY[(SELECT count(*) FROM first), (SELECT count(*) FROM second)]"
+        );
+    }
+}
