@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::command::Runner;
 use crate::configuration::flushing_is_off;
-use crate::home::Home;
+use crate::home::{Home, remove_if_there};
 use crate::lock::LockFile;
 use crate::postmaster::{Endpoint, Sighting, look};
 use crate::programs::{find_programs, find_programs_of};
@@ -203,7 +203,7 @@ async fn serve(runner: &Runner, settings: &Settings, began: Instant) -> Result<(
                     // memory, which PostgreSQL looks for under the data directory's own key.
                     runner.remove_pid_file()?;
                 }
-                match start(runner, settings).await {
+                match start(runner, settings, died_at.is_some()).await {
                     Ok(()) => started = true,
                     Err(error @ Error::StartFailed { .. }) => {
                         let leftovers = died_at.is_some_and(|at| at.elapsed() < LEFTOVERS_GONE_WITHIN);
@@ -224,7 +224,7 @@ async fn serve(runner: &Runner, settings: &Settings, began: Instant) -> Result<(
     }
 }
 
-async fn start(runner: &Runner, settings: &Settings) -> Result<(), Error> {
+async fn start(runner: &Runner, settings: &Settings, after_a_death: bool) -> Result<(), Error> {
     let home = &runner.home;
     let (data_dir, major) = (home.path().display(), runner.programs.major());
     if home.made_by()?.is_none() {
@@ -235,6 +235,10 @@ async fn start(runner: &Runner, settings: &Settings) -> Result<(), Error> {
     }
     let for_directory = home.clone();
     let socket_dir = off_thread(move || socket::make_directory(&for_directory)).await?;
+    if after_a_death {
+        // It names the dead server's process too, and PostgreSQL would be as mistaken about it.
+        remove_if_there(&socket::lock_file_in(&socket_dir))?;
+    }
     settings.write(home, &socket_dir)?;
     tracing::info!(%data_dir, "starting PostgreSQL {major}");
     runner.start(settings.start_within.as_secs().max(1)).await

@@ -24,6 +24,11 @@ pub(crate) fn socket_in(directory: &Path, port: u16) -> PathBuf {
     directory.join(format!(".s.PGSQL.{port}"))
 }
 
+/// Where PostgreSQL writes which process serves the socket of a directory that we have made.
+pub(crate) fn lock_file_in(directory: &Path) -> PathBuf {
+    directory.join(format!(".s.PGSQL.{PORT}.lock"))
+}
+
 /// Makes the directory for the socket: in the data directory where that can be said in an address, else a short one
 /// below the temporary directory. Others find it where PostgreSQL itself records it, in `postmaster.pid`.
 pub(crate) fn make_directory(home: &Home) -> Result<PathBuf, Error> {

@@ -16,25 +16,41 @@ pub fn place() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap()
 }
 
-/// A [`place`] with a cluster in it, as one that was made and stopped: a copy, because `initdb` takes a second or two.
-/// The original is made once and kept among the build's files.
+/// A [`place`] with a cluster in it, as one that was made and stopped.
 pub async fn place_with_cluster() -> tempfile::TempDir {
     let place = place();
+    lay_cluster_into(place.path()).await;
+    place
+}
+
+/// Copies a cluster into a directory: `initdb` takes a second or two. The original is made once and kept among the
+/// build's files; its template databases, two thirds of its thousand files, are left out.
+pub async fn lay_cluster_into(home: &Path) {
     let major = find_programs(None).unwrap().major();
     let original = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cluster-{major}"));
-    let copying = fs::File::create(original.with_extension("lock")).unwrap();
-    copying.lock().unwrap();
-    if !original.join("data/PG_VERSION").exists() {
+    let making = fs::File::create(original.with_extension("lock")).unwrap();
+    making.lock().unwrap();
+    if !original.join("whole").exists() {
         match Cluster::attach_or_start(hasty(&original)).await {
-            Ok(cluster) => assert_eq!(cluster.stop().await.unwrap(), Stopped::Stopped),
+            Ok(cluster) => {
+                for statement in [
+                    "UPDATE pg_database SET datistemplate = FALSE",
+                    "DROP DATABASE IF EXISTS template0",
+                    "DROP DATABASE IF EXISTS template1",
+                ] {
+                    run(&cluster, statement).await;
+                }
+                assert_eq!(cluster.stop().await.unwrap(), Stopped::Stopped);
+                fs::write(original.join("whole"), "").unwrap();
+            }
             // The build lies below root's home: each test makes its own.
-            Err(Error::Unreachable { .. }) => return place,
+            Err(Error::Unreachable { .. }) => return,
             Err(error) => panic!("{error}"),
         }
     }
-    let copied = Command::new("cp").arg("-Rp").arg(original.join("data")).arg(place.path()).status().unwrap();
+    making.unlock().unwrap();
+    let copied = Command::new("cp").arg("-Rp").arg(original.join("data")).arg(home).status().unwrap();
     assert!(copied.success());
-    place
 }
 
 /// Settings of a cluster that need not survive a power cut.

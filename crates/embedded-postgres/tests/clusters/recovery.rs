@@ -1,11 +1,17 @@
 //! A PostgreSQL that was killed, and what it leaves behind.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use embedded_postgres::{Cluster, Stopped};
 
-use crate::place::{ask, connect, eventually, hasty, kill, place, place_with_cluster, postmaster_of, run};
+use crate::place::{
+    ask, connect, eventually, hasty, kill, owner_of, place, place_with_cluster, postmaster_of, run,
+    we_are_root,
+};
 
 #[tokio::test]
 async fn a_killed_postgresql_is_started_again_and_has_every_answered_commit() {
@@ -36,19 +42,45 @@ async fn a_cluster_whose_postgresql_was_killed_can_be_stopped() {
 #[tokio::test]
 async fn a_process_id_that_another_program_has_by_now_does_not_keep_it_from_starting() {
     let place = place_with_cluster().await;
-    let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
-    cluster.stop().await.unwrap();
-    let mut stranger =
-        Command::new("/bin/sh").args(["-c", "read line"]).stdin(Stdio::piped()).spawn().unwrap();
-    let left = format!("{}\n{}/data\n1764440642\n5432\n", stranger.id(), place.path().display());
-    fs::write(place.path().join("data/postmaster.pid"), left).unwrap();
+    let mut stranger = as_the_owner_of(&place.path().join("data"), "read line");
+    assert_starts_despite(stranger.id(), place.path()).await;
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
 
-    let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
+/// As in a container whose first process does not reap orphans: the killed server stays a zombie for ever.
+#[tokio::test]
+async fn a_zombie_that_nobody_reaps_does_not_keep_it_from_starting() {
+    let place = place_with_cluster().await;
+    let mut zombie = as_the_owner_of(&place.path().join("data"), "exit 0");
+    zombie.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+    assert_starts_despite(zombie.id(), place.path()).await;
+    zombie.wait().unwrap();
+}
+
+/// A process of the user who runs PostgreSQL: of another's PostgreSQL itself would know that it is not a server.
+fn as_the_owner_of(data: &Path, script: &str) -> Child {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script]).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
+    if we_are_root() {
+        shell.uid(owner_of(data));
+    }
+    shell.spawn().unwrap()
+}
+
+/// Starts the cluster after a server that left its files with this process id in them.
+async fn assert_starts_despite(pid: u32, home: &Path) {
+    let cluster = Cluster::attach_or_start(hasty(home)).await.unwrap();
+    let (data, socket_dir) = (home.join("data"), cluster.socket_dir().to_owned());
+    cluster.stop().await.unwrap();
+    let left = format!("{pid}\n{}\n1764440642\n5432\n{}\n\n", data.display(), socket_dir.display());
+    fs::write(data.join("postmaster.pid"), &left).unwrap();
+    fs::write(socket_dir.join(".s.PGSQL.5432.lock"), &left).unwrap();
+
+    let cluster = Cluster::attach_or_start(hasty(home)).await.unwrap();
     assert!(cluster.started_by_us());
     assert_eq!(ask(&cluster, "SELECT 'served'").await, "served");
     cluster.stop().await.unwrap();
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
 }
 
 #[tokio::test]

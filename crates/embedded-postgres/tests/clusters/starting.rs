@@ -7,7 +7,8 @@ use std::path::Path;
 use embedded_postgres::{Cluster, Error, SYSTEM_DATA_DIR, Settings, Stopped, Why, choose_data_dir};
 
 use crate::place::{
-    ask, connect, connect_to, hasty, mode_of, owner_of, place, place_with_cluster, run, we_are_root,
+    ask, connect, connect_to, hasty, lay_cluster_into, mode_of, owner_of, place, place_with_cluster, run,
+    we_are_root,
 };
 
 #[tokio::test]
@@ -91,6 +92,8 @@ async fn the_url_carries_any_path_and_any_database_name() {
 async fn a_path_too_long_for_a_socket_gets_a_short_one_that_all_users_find() {
     let place = place();
     let home = place.path().join("long".repeat(30));
+    fs::create_dir(&home).unwrap();
+    lay_cluster_into(&home).await;
     let first = Cluster::attach_or_start(hasty(&home)).await.unwrap();
     let second = Cluster::attach_or_start(hasty(&home)).await.unwrap();
     let short = first.socket_dir().to_owned();
@@ -142,7 +145,7 @@ async fn a_directory_that_postgresql_cannot_reach_is_told_and_another_is_chosen(
 
 #[tokio::test]
 async fn a_start_that_fails_tells_the_end_of_the_log() {
-    let place = place();
+    let place = place_with_cluster().await;
     let wrong = Settings { max_connections: 0, ..hasty(place.path()) };
     let failure = Cluster::attach_or_start(wrong).await.unwrap_err();
     let Error::StartFailed { tail, .. } = &failure else { panic!("{failure}") };
