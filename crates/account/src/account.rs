@@ -7,19 +7,8 @@ use uuid::Uuid;
 
 /// Identifies an account: UUID version 7, made by the service.
 #[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    derive_more::Display,
-    sqlx::Type,
-    derive_more::From,
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, derive_more::Display, derive_more::From,
 )]
-#[sqlx(transparent)]
 pub struct AccountId(pub Uuid);
 
 /// Whether an account still moves money.

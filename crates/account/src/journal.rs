@@ -11,19 +11,8 @@ use crate::{Account, AccountId, Collecting, MovementId};
 
 /// Identifies a journal row: UUID version 7.
 #[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    derive_more::Display,
-    sqlx::Type,
-    derive_more::From,
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, derive_more::Display, derive_more::From,
 )]
-#[sqlx(transparent)]
 pub struct EntryId(pub Uuid);
 
 /// What kind of event moved the money.

@@ -12,19 +12,8 @@ use crate::{
 
 /// Identifies a movement: UUID version 7.
 #[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    derive_more::Display,
-    sqlx::Type,
-    derive_more::From,
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, derive_more::Display, derive_more::From,
 )]
-#[sqlx(transparent)]
 pub struct MovementId(pub Uuid);
 
 /// The kinds of movement. A reference is unique per client and kind.

@@ -10,19 +10,8 @@ use crate::OrderStatus;
 
 /// Identifies an order: UUID version 7, made by the service.
 #[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    derive_more::Display,
-    sqlx::Type,
-    derive_more::From,
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, derive_more::Display, derive_more::From,
 )]
-#[sqlx(transparent)]
 pub struct OrderId(pub Uuid);
 
 /// How an order is paid.

@@ -29,7 +29,7 @@ pub async fn taken(
         .map(|row| {
             let position: i64 = row.try_get("position")?;
             let index = usize::try_from(position - 1).map_err(|fault| unreadable("position", fault))?;
-            Ok((index, row.try_get("order_id")?))
+            Ok((index, OrderId(row.try_get("order_id")?)))
         })
         .collect()
 }
@@ -81,7 +81,7 @@ const FIND: &str = "
 
 /// One order of a client.
 pub async fn find(db: impl PgExecutor<'_>, client: ClientId, id: OrderId) -> sqlx::Result<Option<Order>> {
-    let row = sqlx::query(FIND).bind(client).bind(id).fetch_optional(db).await?;
+    let row = sqlx::query(FIND).bind(client).bind(id.0).fetch_optional(db).await?;
     row.as_ref().map(order_from).transpose()
 }
 
@@ -118,7 +118,7 @@ pub async fn list(
     before: Option<OrderId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Order>> {
-    let before = before.unwrap_or(OrderId(Uuid::max()));
+    let before = before.map_or(Uuid::max(), |order| order.0);
     let rows = sqlx::query(LIST).bind(client).bind(before).bind(limit).fetch_all(db).await?;
     rows.iter().map(order_from).collect()
 }
@@ -134,9 +134,9 @@ fn order_from(row: &PgRow) -> sqlx::Result<Order> {
     let method: &str = row.try_get("payment_method")?;
     Ok(Order {
         client_id: row.try_get("client_id")?,
-        id: row.try_get("order_id")?,
+        id: OrderId(row.try_get("order_id")?),
         client_order_no: row.try_get("client_order_no")?,
-        account_id: row.try_get::<AccountId, _>("account_id")?,
+        account_id: AccountId(row.try_get("account_id")?),
         amount: amount("amount")?,
         captured_amount: amount("captured_amount")?,
         refunded_amount: amount("refunded_amount")?,

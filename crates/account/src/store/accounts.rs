@@ -124,7 +124,7 @@ const FIND: &str = "
 
 /// One account of a client.
 pub async fn find(db: impl PgExecutor<'_>, client: ClientId, id: AccountId) -> sqlx::Result<Option<Account>> {
-    let row = sqlx::query(FIND).bind(client).bind(id).fetch_optional(db).await?;
+    let row = sqlx::query(FIND).bind(client).bind(id.0).fetch_optional(db).await?;
     row.as_ref().map(account_from).transpose()
 }
 
@@ -143,7 +143,7 @@ pub async fn list(
     before: Option<AccountId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Account>> {
-    let before = before.unwrap_or(AccountId(Uuid::max()));
+    let before = before.map_or(Uuid::max(), |account| account.0);
     let rows = sqlx::query(LIST).bind(client).bind(before).bind(limit).fetch_all(db).await?;
     rows.iter().map(account_from).collect()
 }
@@ -161,7 +161,7 @@ fn account_from(row: &PgRow) -> sqlx::Result<Account> {
     let status: &str = row.try_get("status")?;
     Ok(Account {
         client_id: row.try_get("client_id")?,
-        id: row.try_get("account_id")?,
+        id: AccountId(row.try_get("account_id")?),
         owner: row.try_get("owner")?,
         currency,
         status: AccountStatus::from_word(status)

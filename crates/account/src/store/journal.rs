@@ -151,7 +151,7 @@ pub async fn statement(
 ) -> sqlx::Result<Vec<StatementLine>> {
     let rows = sqlx::query(STATEMENT)
         .bind(client)
-        .bind(account)
+        .bind(account.0)
         .bind(before.unwrap_or(i64::MAX))
         .bind(limit)
         .fetch_all(db)
@@ -167,7 +167,7 @@ fn line_from(row: &PgRow) -> sqlx::Result<StatementLine> {
     };
     let direction: &str = row.try_get("direction")?;
     Ok(StatementLine {
-        entry_id: row.try_get("entry_id")?,
+        entry_id: EntryId(row.try_get("entry_id")?),
         kind: row.try_get("kind")?,
         direction: match direction {
             "debit" => Direction::Debit,

@@ -32,7 +32,7 @@ pub async fn taken(
         .map(|row| {
             let position: i64 = row.try_get("position")?;
             let index = usize::try_from(position - 1).map_err(|fault| unreadable("position", fault))?;
-            Ok((index, row.try_get("movement_id")?))
+            Ok((index, MovementId(row.try_get("movement_id")?)))
         })
         .collect()
 }
@@ -78,13 +78,13 @@ pub async fn find(
     client: ClientId,
     id: MovementId,
 ) -> sqlx::Result<Option<Movement>> {
-    let Some(row) = sqlx::query(FIND).bind(client).bind(id).fetch_optional(db).await? else {
+    let Some(row) = sqlx::query(FIND).bind(client).bind(id.0).fetch_optional(db).await? else {
         return Ok(None);
     };
     let kind: &str = row.try_get("kind")?;
-    let from: Option<AccountId> = row.try_get("from_account_id")?;
-    let to: Option<AccountId> = row.try_get("to_account_id")?;
-    let parties = match (MovementKind::from_word(kind), from, to) {
+    let from: Option<Uuid> = row.try_get("from_account_id")?;
+    let to: Option<Uuid> = row.try_get("to_account_id")?;
+    let parties = match (MovementKind::from_word(kind), from.map(AccountId), to.map(AccountId)) {
         (Some(MovementKind::Deposit), None, Some(to)) => Parties::Deposit { to },
         (Some(MovementKind::Withdrawal), Some(from), None) => Parties::Withdrawal { from },
         (Some(MovementKind::Transfer), Some(from), Some(to)) => Parties::Transfer { from, to },
@@ -93,7 +93,7 @@ pub async fn find(
     let amount: Decimal = row.try_get("amount")?;
     Ok(Some(Movement {
         client_id: row.try_get("client_id")?,
-        id: row.try_get("movement_id")?,
+        id: MovementId(row.try_get("movement_id")?),
         parties,
         reference: row.try_get("reference")?,
         amount: amount_from("amount", amount, currency_from(row.try_get("currency")?)?)?,
