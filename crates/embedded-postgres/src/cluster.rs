@@ -14,7 +14,7 @@ use crate::command::Runner;
 use crate::configuration::flushing_is_off;
 use crate::home::{Home, remove_if_there};
 use crate::lock::LockFile;
-use crate::postmaster::{Endpoint, Sighting, look};
+use crate::postmaster::{Endpoint, Sighting, is_running, look};
 use crate::programs::{find_programs, find_programs_of};
 use crate::{Error, Programs, Settings, USER, socket};
 
@@ -145,7 +145,7 @@ impl Cluster {
     }
 
     /// Gives up this process's share and, if that was the last, stops PostgreSQL: in order, else (after 5 s) without its
-    /// last checkpoint, which costs the next start a recovery and loses nothing. Takes 8 s at most.
+    /// last checkpoint, which costs the next start a recovery and loses nothing. Takes little more than 8 s at most.
     ///
     /// # Errors
     ///
@@ -163,10 +163,9 @@ impl Cluster {
         if !in_use.lock_within(BELIEVED_IN_USE_AFTER).await? {
             return Ok(Stopped::StillInUse);
         }
-        let alive = || async { Ok::<_, Error>(look(&runner.home).await?.is_alive()) };
-        if alive().await? && !runner.stop("fast", STOP_FAST_WITHIN_S).await? {
+        if is_running(&runner.home)? && !runner.stop("fast", STOP_FAST_WITHIN_S).await? {
             runner.stop("immediate", STOP_IMMEDIATE_WITHIN_S).await?;
-            if alive().await? {
+            if is_running(&runner.home)? {
                 return Err(Error::NotStopped { path: runner.home.path().to_owned() });
             }
         }

@@ -64,6 +64,12 @@ pub(crate) async fn look(home: &Home) -> Result<Sighting, Error> {
     })
 }
 
+/// Whether the server's process is there, serving or not. Asks no socket, on which a server that hangs keeps one waiting.
+pub(crate) fn is_running(home: &Home) -> Result<bool, Error> {
+    let pid = PidFile::read(&home.data())?.and_then(|file| file.pid);
+    Ok(pid.is_some_and(|pid| Process::with(pid, &home.data()) == Process::Postmaster))
+}
+
 /// `postmaster.pid`: the process id, the data directory, the start's time, the port, the socket's directory; a server
 /// that is only starting has not yet written the last of them. A power cut can leave it empty.
 struct PidFile {

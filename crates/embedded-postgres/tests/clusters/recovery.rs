@@ -5,8 +5,9 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use embedded_postgres::{Cluster, Stopped};
+use embedded_postgres::{Cluster, Error, Stopped};
 
 use crate::place::{
     ask, connect, eventually, hasty, kill, owner_of, place, place_with_cluster, postmaster_of, run,
@@ -36,6 +37,22 @@ async fn a_cluster_whose_postgresql_was_killed_can_be_stopped() {
     let place = place_with_cluster().await;
     let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     kill("KILL", postmaster_of(place.path()).into());
+    assert_eq!(cluster.stop().await.unwrap(), Stopped::Stopped);
+}
+
+#[tokio::test]
+async fn a_postgresql_that_hangs_cannot_hold_up_a_stop_for_long() {
+    let place = place_with_cluster().await;
+    let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
+    let postmaster = postmaster_of(place.path());
+    kill("STOP", postmaster.into());
+    let began = Instant::now();
+    let refusal = cluster.stop().await.unwrap_err();
+    assert!(matches!(refusal, Error::NotStopped { .. }), "{refusal}");
+    assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+
+    kill("CONT", postmaster.into());
+    let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
     assert_eq!(cluster.stop().await.unwrap(), Stopped::Stopped);
 }
 
