@@ -1,1 +1,18 @@
-//! The harness: a private PostgreSQL, a database per test, servers in this process and in others.
+//! The harness: a private PostgreSQL, a database per test, desks and servers in this process and in others.
+//!
+//! - [`cluster`]: the PostgreSQL that all tests share, started by whichever comes first;
+//! - [`database`]: a migrated database of its own for each test, and the audit of its books;
+//! - [`clock`]: a clock that tests move;
+//! - [`desks`]: desks without HTTP, any number on one database: to each other they are like other processes;
+//! - [`http`]: the whole service on a free port, and a client that speaks to it.
+
+pub mod clock;
+pub mod cluster;
+pub mod database;
+pub mod desks;
+pub mod http;
+
+/// Whether the tests that can take any size shall run at their largest (`scripts/test --long`).
+pub fn long() -> bool {
+    std::env::var_os("ONEFOLD_TEST_LONG").is_some()
+}

@@ -1,0 +1,248 @@
+//! A migrated database of its own for each test, and the audit of its books.
+
+use std::str::FromStr;
+
+use anyhow::Context;
+use desk::schema::{Database, MIGRATOR};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+use crate::cluster::cluster;
+
+/// All databases of tests begin with this.
+const PREFIX: &str = "onefold_test_";
+
+static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+
+/// How to connect to a new, migrated, empty database.
+pub async fn new_database() -> anyhow::Result<PgConnectOptions> {
+    let template = TEMPLATE.get_or_try_init(template).await?;
+    let name = format!("{PREFIX}{}", Uuid::new_v4().simple());
+    let mut connection = administrator().await?;
+    let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(create))).await.context("a database for the test")?;
+    connection.close().await?;
+    options(&name).await
+}
+
+/// How to connect to a new database without any table.
+pub async fn new_bare_database() -> anyhow::Result<PgConnectOptions> {
+    let name = format!("{PREFIX}{}", Uuid::new_v4().simple());
+    let mut connection = administrator().await?;
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}")))).await?;
+    connection.close().await?;
+    options(&name).await
+}
+
+/// A new, migrated, empty database as the service connects to it.
+pub async fn new_service_database() -> anyhow::Result<Database> {
+    Ok(Database::connect(new_database().await?, 8).await?)
+}
+
+/// Drops the databases that earlier runs left.
+pub async fn drop_left_over() -> anyhow::Result<u64> {
+    let mut connection = administrator().await?;
+    let names: Vec<String> = sqlx::query_scalar(
+        "SELECT d.datname FROM pg_database d
+         WHERE d.datname LIKE 'onefold\\_test\\_%'
+           AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.datid = d.oid)",
+    )
+    .fetch_all(&mut connection)
+    .await?;
+    let mut dropped = 0;
+    for name in names {
+        let drop = format!("DROP DATABASE IF EXISTS {name}");
+        dropped += u64::from(connection.execute(sqlx::raw_sql(AssertSqlSafe(drop))).await.is_ok());
+    }
+    Ok(dropped)
+}
+
+/// The template is made once for each state of the migrations, by whichever test comes first.
+async fn template() -> anyhow::Result<String> {
+    let state: String = MIGRATOR
+        .iter()
+        .flat_map(|migration| migration.checksum.iter().take(2))
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let name = format!("onefold_template_{}", &state[state.len().saturating_sub(40)..]);
+    let mut connection = administrator().await?;
+    // Other processes of the same run may be making it.
+    connection.execute("SELECT pg_advisory_lock(4807)").await?;
+    let there: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
+        .bind(&name)
+        .fetch_one(&mut connection)
+        .await?;
+    if !there {
+        let making = format!("{name}_making");
+        for statement in [format!("DROP DATABASE IF EXISTS {making}"), format!("CREATE DATABASE {making}")] {
+            connection.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await?;
+        }
+        Database::migrate(&options(&making).await?).await.context("migrating the template")?;
+        let rename = format!("ALTER DATABASE {making} RENAME TO {name}");
+        connection.execute(sqlx::raw_sql(AssertSqlSafe(rename))).await?;
+    }
+    connection.close().await?;
+    Ok(name)
+}
+
+async fn administrator() -> anyhow::Result<PgConnection> {
+    Ok(PgConnection::connect_with(&options("postgres").await?).await?)
+}
+
+async fn options(database: &str) -> anyhow::Result<PgConnectOptions> {
+    Ok(PgConnectOptions::from_str(&cluster().await?.database_url(database))?)
+}
+
+/// What an audit counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Books {
+    /// Orders.
+    pub orders: i64,
+    /// Journal rows.
+    pub entries: i64,
+    /// Journal rows that pay an order.
+    pub order_payments: i64,
+    /// Records.
+    pub records: i64,
+    /// Records of a success.
+    pub completed: i64,
+    /// Events in the outbox.
+    pub events: i64,
+}
+
+/// Checks that the books balance, and that every record, order, journal row and event has its counterpart; then
+/// answers how many there are. An audit of its own, which shares no code with what it checks.
+///
+/// # Panics
+///
+/// If anything does not fit, saying what.
+pub async fn audit(options: &PgConnectOptions) -> Books {
+    let mut connection = PgConnection::connect_with(options).await.expect("the audit reaches the database");
+    for (rule, query) in RULES {
+        let faults: Vec<String> = sqlx::query(AssertSqlSafe(*query))
+            .fetch_all(&mut connection)
+            .await
+            .unwrap_or_else(|error| panic!("the audit cannot ask whether {rule}: {error}"))
+            .iter()
+            .map(|row| row.try_get::<String, _>(0).unwrap_or_else(|error| error.to_string()))
+            .collect();
+        assert!(faults.is_empty(), "the books do not hold that {rule}: {faults:?}");
+    }
+    let mut books = Books::default();
+    for (count, query) in [
+        (&mut books.orders, "SELECT count(*) FROM orders"),
+        (&mut books.entries, "SELECT count(*) FROM journal_entries"),
+        (&mut books.order_payments, "SELECT count(*) FROM journal_entries WHERE kind = 'order_payment'"),
+        (&mut books.records, "SELECT count(*) FROM idempotency_records"),
+        (&mut books.completed, "SELECT count(*) FROM idempotency_records WHERE status = 'completed'"),
+        (&mut books.events, "SELECT count(*) FROM outbox_events"),
+    ] {
+        *count = sqlx::query_scalar(query).fetch_one(&mut connection).await.expect("a count");
+    }
+    books
+}
+
+/// Each query answers the rows that break its rule.
+const RULES: &[(&str, &str)] = &[
+    (
+        "an account's balance is the sum of its journal rows",
+        "SELECT a.account_id::text
+         FROM accounts a
+         WHERE a.available + a.held <> coalesce(
+             (SELECT sum(j.amount) FROM journal_entries j
+              WHERE j.client_id = a.client_id AND j.credit_account_id = a.account_id), 0)
+           - coalesce(
+             (SELECT sum(j.amount) FROM journal_entries j
+              WHERE j.client_id = a.client_id AND j.debit_account_id = a.account_id), 0)",
+    ),
+    (
+        "an account has one version for each journal row, and one for its closing",
+        "SELECT a.account_id::text
+         FROM accounts a
+         WHERE a.version - CASE a.status WHEN 'closed' THEN 1 ELSE 0 END <> (
+             SELECT count(*) FROM journal_entries j
+             WHERE j.client_id = a.client_id
+               AND a.account_id IN (j.debit_account_id, j.credit_account_id))",
+    ),
+    (
+        "each row's figures follow from the row before it, without a gap",
+        "WITH lines AS (
+             SELECT client_id, debit_account_id AS account_id, debit_version AS version, -amount AS moved,
+                    debit_available_after + debit_held_after AS after
+             FROM journal_entries WHERE debit_version IS NOT NULL
+             UNION ALL
+             SELECT client_id, credit_account_id, credit_version, amount,
+                    credit_available_after + credit_held_after
+             FROM journal_entries WHERE credit_version IS NOT NULL
+         ), steps AS (
+             SELECT *,
+                    lag(version) OVER w AS version_before,
+                    lag(after) OVER w AS before
+             FROM lines WINDOW w AS (PARTITION BY client_id, account_id ORDER BY version)
+         )
+         SELECT account_id::text || ' at version ' || version
+         FROM steps
+         WHERE version <> coalesce(version_before, 0) + 1 OR after <> coalesce(before, 0) + moved",
+    ),
+    (
+        "a collecting account's roll-up is the sum of its journal rows",
+        "SELECT c.name || ' ' || c.currency
+         FROM collecting_accounts c
+         WHERE (SELECT coalesce(sum(t.credits - t.debits), 0) FROM collecting_totals t
+                WHERE t.client_id = c.client_id AND t.account_id = c.account_id)
+            <> (SELECT coalesce(sum(CASE WHEN j.credit_account_id = c.account_id THEN j.amount ELSE -j.amount END), 0)
+                FROM journal_entries j
+                WHERE j.client_id = c.client_id
+                  AND c.account_id IN (j.debit_account_id, j.credit_account_id))",
+    ),
+    (
+        "both sides of a journal row are accounts of its client",
+        "SELECT j.entry_id::text
+         FROM journal_entries j
+         CROSS JOIN LATERAL (VALUES (j.debit_account_id), (j.credit_account_id)) s (id)
+         WHERE NOT EXISTS (SELECT FROM accounts a WHERE a.client_id = j.client_id AND a.account_id = s.id)
+           AND NOT EXISTS (SELECT FROM collecting_accounts c
+                           WHERE c.client_id = j.client_id AND c.account_id = s.id)",
+    ),
+    (
+        "every paid order has exactly one journal row of its amount, from its account",
+        "SELECT o.order_id::text
+         FROM orders o
+         WHERE (SELECT count(*) FROM journal_entries j
+                WHERE j.client_id = o.client_id AND j.order_id = o.order_id
+                  AND j.amount = o.amount AND j.debit_account_id = o.account_id) <> 1",
+    ),
+    (
+        "every order has a completed record that names it, unless the record was deleted",
+        "SELECT o.order_id::text
+         FROM orders o
+         WHERE NOT EXISTS (SELECT FROM idempotency_records r
+                           WHERE r.client_id = o.client_id AND r.status = 'completed'
+                             AND r.resource = '/v1/orders/' || o.order_id)
+           AND EXISTS (SELECT FROM idempotency_records r WHERE r.first_seen_at <= o.created_at)",
+    ),
+    (
+        "every completed record of an order has its order",
+        "SELECT r.resource
+         FROM idempotency_records r
+         WHERE r.operation = 'POST /v1/orders' AND r.status = 'completed'
+           AND NOT EXISTS (SELECT FROM orders o
+                           WHERE o.client_id = r.client_id AND '/v1/orders/' || o.order_id = r.resource)",
+    ),
+    (
+        "every order has exactly one event",
+        "SELECT o.order_id::text
+         FROM orders o
+         WHERE (SELECT count(*) FROM outbox_events e
+                WHERE e.client_id = o.client_id AND e.aggregate_id = o.order_id) <> 1",
+    ),
+    (
+        "every movement has exactly one journal row of its amount",
+        "SELECT m.movement_id::text
+         FROM movements m
+         WHERE (SELECT count(*) FROM journal_entries j
+                WHERE j.client_id = m.client_id AND j.movement_id = m.movement_id AND j.amount = m.amount) <> 1",
+    ),
+];
