@@ -1,0 +1,168 @@
+//! The command line of `onefold`.
+//!
+//! In reading order:
+//!
+//! - this file: the commands, the flags and what they default to;
+//! - [`serve`]: the server, from the first line of the start to the last of the shutdown;
+//! - [`database`]: the database that a command works on: given, or embedded and started for it;
+//! - [`migrate`], [`client`]: the other commands;
+//! - [`signals`]: being told to stop.
+//!
+//! What a program reads goes to standard output, and nothing else does: one line from `serve`, a key from `client
+//! create`. A command that fails says why in one sentence on standard error and exits with 1; a command line that cannot
+//! be understood exits with 2.
+
+pub mod client;
+pub mod database;
+pub mod migrate;
+pub mod serve;
+pub mod signals;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+
+use crate::configuration::Configuration;
+use crate::telemetry;
+
+/// Where `serve` listens unless told otherwise.
+pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
+
+/// The data directory below the working directory, unless told otherwise.
+pub const DATA_DIR_DEFAULT: &str = ".onefold";
+
+/// An order and account service in which every effect happens once.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "onefold", version, propagate_version = true)]
+pub struct CommandLine {
+    /// What to do; `serve` when left out.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Flags of every command.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Serve requests until SIGTERM or SIGINT (the default)
+    Serve,
+    /// Apply the migrations that the database lacks
+    Migrate,
+    /// Make, list and revoke clients
+    #[command(subcommand)]
+    Client(client::ClientCommand),
+    /// Print the OpenAPI document
+    Openapi,
+}
+
+/// Flags of every command; they may stand before or after it.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// Where to listen, as HOST:PORT; port 0 picks a free one
+    #[arg(long, global = true, env = "ONEFOLD_LISTEN", value_name = "HOST:PORT", default_value = LISTEN_DEFAULT)]
+    pub listen: String,
+    /// The PostgreSQL to use, as postgres://USER:PASSWORD@HOST/DATABASE; without it, a private one is run
+    #[arg(long, global = true, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    pub database_url: Option<String>,
+    /// Where the private PostgreSQL keeps its data [default: .onefold]
+    #[arg(long, global = true, env = "ONEFOLD_DATA_DIR", value_name = "DIRECTORY", value_parser = path())]
+    pub data_dir: Option<PathBuf>,
+    /// A TOML file with settings; onefold.example.toml describes them
+    #[arg(long, global = true, env = "ONEFOLD_CONFIG", value_name = "FILE", value_parser = path())]
+    pub config: Option<PathBuf>,
+    /// Do not apply migrations; refuse to work on a database that lacks some
+    #[arg(long, global = true)]
+    pub no_migrate: bool,
+    /// Add the demo data to the database of --database-url (the private one always has it)
+    #[arg(long, global = true)]
+    pub demo: bool,
+}
+
+/// A path that may be empty, unlike clap's own: a variable that is set to nothing is one.
+fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
+impl Options {
+    /// The database's URL. A variable that is set to nothing counts as not set.
+    pub fn database_url(&self) -> Option<&str> {
+        self.database_url.as_deref().filter(|url| !url.is_empty())
+    }
+
+    /// The data directory that was asked for.
+    pub fn data_dir(&self) -> Option<&Path> {
+        self.data_dir.as_deref().filter(|path| !path.as_os_str().is_empty())
+    }
+
+    /// The settings of the file, or the defaults when there is none.
+    pub fn configuration(&self) -> anyhow::Result<Configuration> {
+        match self.config.as_deref().filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => Ok(Configuration::read(path)?),
+            None => Ok(Configuration::default()),
+        }
+    }
+}
+
+/// Runs the program; answers what it exits with.
+pub fn run() -> ExitCode {
+    let command_line = CommandLine::parse();
+    match run_command(command_line) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The chain of causes as one sentence. Nobody is left to tell if standard error is closed.
+            let _ = writeln!(io::stderr(), "onefold: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_command(command_line: CommandLine) -> anyhow::Result<()> {
+    let CommandLine { command, options } = command_line;
+    let command = command.unwrap_or(Command::Serve);
+    if let Command::Openapi = command {
+        return print_line(&crate::openapi::json());
+    }
+    telemetry::start(match command {
+        Command::Serve => telemetry::DEFAULT_OF_A_SERVER,
+        _ => telemetry::DEFAULT_OF_A_COMMAND,
+    })?;
+    let configuration = options.configuration()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the threads of the program")?;
+    runtime.block_on(async {
+        match command {
+            Command::Serve => serve::run(&options, &configuration).await,
+            Command::Migrate => migrate::run(&options, &configuration).await,
+            Command::Client(command) => client::run(command, &options, &configuration).await,
+            Command::Openapi => Ok(()),
+        }
+    })
+}
+
+/// Prints a line on standard output, for a program to read; one that has read enough (`head`) is no error.
+fn print_line(line: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a line on standard error, for a person to read.
+fn tell(line: &str) {
+    // Nobody is left to tell if standard error is closed.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! `onefold client`: who may call, and with which keys.
+
+use anyhow::{Context, bail};
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::Subcommand;
+use client::store::ClientLine;
+use client::{ApiKey, ClientId};
+use desk::{Clock, SystemClock};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection, PgConnection};
+use uuid::Uuid;
+
+use super::database::OpenDatabase;
+use super::{Options, print_line, tell};
+use crate::configuration::Configuration;
+
+/// Characters that a client's name may have; the database's constraint says the same.
+const NAME_CHARACTERS_MAX: usize = 64;
+
+/// What to do with clients.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ClientCommand {
+    /// Make a client, and print its API key: once, for only its hash is kept
+    Create {
+        /// The client's name: 1 to 64 characters, unique
+        #[arg(value_parser = name)]
+        name: String,
+    },
+    /// List the clients
+    List,
+    /// Revoke every API key of a client
+    Revoke {
+        /// The client's name
+        name: String,
+    },
+}
+
+/// Runs one of the commands, on the tables of a running server as well as on those of none.
+pub async fn run(
+    command: ClientCommand,
+    options: &Options,
+    configuration: &Configuration,
+) -> anyhow::Result<()> {
+    let database = OpenDatabase::open(options, configuration).await?;
+    let done = match database.with_tables(options).await {
+        Ok(()) => act(command, database.options()).await,
+        Err(error) => Err(error),
+    };
+    database.close().await?;
+    done
+}
+
+async fn act(command: ClientCommand, owner: &PgConnectOptions) -> anyhow::Result<()> {
+    let mut connection = PgConnection::connect_with(owner).await.context("cannot use the database")?;
+    let now = SystemClock.now();
+    match command {
+        ClientCommand::Create { name } => {
+            let key = create(&mut connection, &name, now).await?;
+            tell(&format!("The API key of {name}; it is shown only now:"));
+            print_line(key.reveal())?;
+        }
+        ClientCommand::List => {
+            for line in table(&client::store::list_clients(&mut connection).await?) {
+                print_line(&line)?;
+            }
+        }
+        ClientCommand::Revoke { name } => {
+            let revoked = revoke(&mut connection, &name, now).await?;
+            tell(&format!(
+                "{revoked} API keys of {name} are revoked; a running server may take them for a second yet."
+            ));
+        }
+    }
+    connection.close().await?;
+    Ok(())
+}
+
+/// A client with its first key: both are there, or neither.
+async fn create(connection: &mut PgConnection, name: &str, now: DateTime<Utc>) -> anyhow::Result<ApiKey> {
+    #[expect(clippy::disallowed_methods, reason = "this is an edge where ids are made")]
+    let id = ClientId(Uuid::now_v7());
+    let key = ApiKey::generate();
+    let mut transaction = connection.begin().await?;
+    if !client::store::insert_client(&mut *transaction, id, name, now).await? {
+        bail!(
+            "there is a client named {name} already, and its key cannot be shown again: choose another name (`onefold client list` shows those that are taken)"
+        );
+    }
+    client::store::insert_api_key(&mut *transaction, id, key.hash(), false, now).await?;
+    transaction.commit().await?;
+    Ok(key)
+}
+
+async fn revoke(connection: &mut PgConnection, name: &str, now: DateTime<Utc>) -> anyhow::Result<u64> {
+    let Some(id) = client::store::find_client(&mut *connection, name).await? else {
+        bail!("there is no client named {name}: `onefold client list` shows those that there are");
+    };
+    Ok(client::store::revoke_keys(connection, id, now).await?)
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.chars().count() > NAME_CHARACTERS_MAX {
+        return Err(format!("a name has 1 to {NAME_CHARACTERS_MAX} characters"));
+    }
+    if text.chars().any(char::is_control) || text.trim() != text {
+        return Err("a name has no control characters, and no blanks at its ends".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn table(clients: &[ClientLine]) -> Vec<String> {
+    let width = clients.iter().map(|client| client.name.chars().count()).max().unwrap_or(0).max("NAME".len());
+    let line = |name: &str, created: &str, active: &str, revoked: &str, id: &str| {
+        format!("{name:width$}  {created:20}  {active:>4}  {revoked:>7}  {id}")
+    };
+    let rows = clients.iter().map(|client| {
+        line(
+            &client.name,
+            &client.created_at.to_rfc3339_opts(SecondsFormat::Secs, true),
+            &client.keys_active.to_string(),
+            &client.keys_revoked.to_string(),
+            &client.client_id.to_string(),
+        )
+    });
+    std::iter::once(line("NAME", "CREATED", "KEYS", "REVOKED", "ID")).chain(rows).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_the_database_or_a_terminal_would_not_take_is_refused() {
+        for text in ["", " shop", "shop ", "sh\u{7}op", &"x".repeat(65)] {
+            assert!(name(text).is_err(), "{text:?}");
+        }
+        for text in ["s", "The Tea Shop", "茶", &"茶".repeat(64)] {
+            assert_eq!(name(text).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn the_list_is_a_table_whose_columns_are_in_line() {
+        let created_at = "2026-03-04T05:06:07Z".parse().unwrap();
+        let client = |name: &str, keys_active, keys_revoked| ClientLine {
+            client_id: ClientId(Uuid::nil()),
+            name: name.to_owned(),
+            created_at,
+            keys_active,
+            keys_revoked,
+        };
+        assert_eq!(
+            table(&[client("demo", 1, 0), client("tea-shop", 12, 3)]),
+            [
+                "NAME      CREATED               KEYS  REVOKED  ID",
+                "demo      2026-03-04T05:06:07Z     1        0  00000000-0000-0000-0000-000000000000",
+                "tea-shop  2026-03-04T05:06:07Z    12        3  00000000-0000-0000-0000-000000000000",
+            ]
+        );
+    }
+}

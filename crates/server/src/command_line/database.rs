@@ -1,0 +1,127 @@
+//! The database that a command works on.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use embedded_postgres::{Cluster, SYSTEM_DATA_DIR, Stopped, Why, choose_data_dir};
+use sqlx::migrate::MigrateDatabase;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Error, Postgres};
+use tokio::task::spawn_blocking;
+
+use super::{DATA_DIR_DEFAULT, Options};
+use crate::configuration::Configuration;
+use crate::serve::database as reaching;
+
+/// The database in the embedded cluster.
+const EMBEDDED_DATABASE: &str = "onefold";
+
+/// A database that answers, and the embedded PostgreSQL that it may live in.
+#[derive(Debug)]
+pub struct OpenDatabase {
+    options: PgConnectOptions,
+    cluster: Option<Cluster>,
+}
+
+impl OpenDatabase {
+    /// Opens what the flags name: the database of `--database-url`, after waiting for it for a while, or the embedded
+    /// one, which is started when no other process has done so.
+    pub async fn open(options: &Options, configuration: &Configuration) -> anyhow::Result<Self> {
+        match options.database_url() {
+            Some(url) => {
+                let options = given(url)?;
+                let wait = Duration::from_millis(u64::from(configuration.database.start_wait_ms));
+                reaching::reach(&options, wait).await?;
+                Ok(Self { options, cluster: None })
+            }
+            None => embedded(options.data_dir(), configuration).await,
+        }
+    }
+
+    /// How to connect, as the owner.
+    pub fn options(&self) -> &PgConnectOptions {
+        &self.options
+    }
+
+    /// Whether the database is ours alone.
+    pub fn is_embedded(&self) -> bool {
+        self.cluster.is_some()
+    }
+
+    /// Sees to it that an administrative command finds its tables: the embedded database is migrated; one that others
+    /// care for is only looked at, for it may belong to servers of an older version.
+    pub async fn with_tables(&self, options: &Options) -> anyhow::Result<()> {
+        if self.is_embedded() && !options.no_migrate {
+            return reaching::migrate(&self.options).await.map(drop);
+        }
+        reaching::check_migrations(&self.options).await
+    }
+
+    /// Gives the embedded PostgreSQL back; the last process to do so stops it.
+    pub async fn close(self) -> anyhow::Result<()> {
+        if let Some(cluster) = self.cluster
+            && cluster.stop().await? == Stopped::StillInUse
+        {
+            tracing::info!("another process uses the embedded PostgreSQL, which runs on");
+        }
+        Ok(())
+    }
+}
+
+/// The options of a URL. Nothing of it stands in an error: it may hold a password.
+fn given(url: &str) -> anyhow::Result<PgConnectOptions> {
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        bail!("--database-url (DATABASE_URL) must begin with postgres://");
+    }
+    PgConnectOptions::from_str(url).context(
+        "--database-url (DATABASE_URL) is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+    )
+}
+
+async fn embedded(asked_for: Option<&Path>, configuration: &Configuration) -> anyhow::Result<OpenDatabase> {
+    let data_dir = match asked_for {
+        Some(path) => path.to_owned(),
+        None => {
+            let (path, why) = spawn_blocking(|| choose_data_dir(Path::new(DATA_DIR_DEFAULT))).await??;
+            match why {
+                Why::Preferred => {}
+                Why::Unreachable { .. } => tracing::warn!("the data is in {SYSTEM_DATA_DIR}, {why}"),
+            }
+            path
+        }
+    };
+    tracing::info!(data_dir = %data_dir.display(), "no --database-url: the database is embedded");
+    let cluster = Cluster::attach_or_start(configuration.embedded_settings(data_dir)).await?;
+    let url = cluster.database_url(EMBEDDED_DATABASE);
+    match create_database(&url).await {
+        Ok(options) => Ok(OpenDatabase { options, cluster: Some(cluster) }),
+        Err(error) => {
+            if let Err(error) = cluster.stop().await {
+                tracing::warn!("{error}");
+            }
+            Err(error)
+        }
+    }
+}
+
+async fn create_database(url: &str) -> anyhow::Result<PgConnectOptions> {
+    let create = async {
+        if !Postgres::database_exists(url).await?
+            && let Err(error) = Postgres::create_database(url).await
+            && !is_there_already(&error)
+        {
+            return Err(error);
+        }
+        PgConnectOptions::from_str(url)
+    };
+    create.await.context("cannot create the database in the embedded PostgreSQL")
+}
+
+/// Two starters may both have seen that it is missing: the slower is told either that the name is taken
+/// (`duplicate_database`) or, when both were creating it, that the catalogue's row is (`unique_violation`).
+fn is_there_already(error: &Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    matches!(code.as_deref(), Some("42P04" | "23505"))
+}

@@ -1,0 +1,110 @@
+//! `onefold serve`.
+
+use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::database::OpenDatabase;
+use super::{Options, print_line, signals, tell};
+use crate::configuration::Configuration;
+use crate::demo::{self, Demo};
+use crate::listen::{self, Reserved};
+use crate::serve::{Server, ServerSettings};
+
+/// How long a stop may take in all; a supervisor that kills after 10 s shall not have to.
+const STOP_WITHIN: Duration = Duration::from_millis(9_500);
+
+/// Serves until SIGTERM or SIGINT.
+pub async fn run(options: &Options, configuration: &Configuration) -> anyhow::Result<()> {
+    let stop = signals::first_signal()?;
+    let listen = listen::reserve(&options.listen).await?;
+    let Some(database) = open(options, configuration, &stop).await? else { return Ok(()) };
+
+    let served = serve(options, configuration, listen, &database, &stop).await;
+    let stopped_at = served.as_ref().map_or_else(|_| Instant::now(), |stopped_at| *stopped_at);
+    match timeout_at(stopped_at + STOP_WITHIN, database.close()).await {
+        Ok(closed) => served.and(closed),
+        Err(_) => {
+            tracing::warn!(
+                "the embedded PostgreSQL has not stopped in time; the next start takes it over as it is"
+            );
+            served.map(drop)
+        }
+    }
+}
+
+/// Opens the database; `None` if the program was told to stop while it waited for one that is not there.
+async fn open(
+    options: &Options,
+    configuration: &Configuration,
+    stop: &CancellationToken,
+) -> anyhow::Result<Option<OpenDatabase>> {
+    let opening = OpenDatabase::open(options, configuration);
+    if options.database_url().is_none() {
+        // Not to be left half done: whoever starts a PostgreSQL must know it, to be able to stop it.
+        return opening.await.map(Some);
+    }
+    tokio::select! {
+        opened = opening => opened.map(Some),
+        () = stop.cancelled() => Ok(None),
+    }
+}
+
+/// Serves until `stop`; answers when that was.
+async fn serve(
+    options: &Options,
+    configuration: &Configuration,
+    listen: Reserved,
+    database: &OpenDatabase,
+    stop: &CancellationToken,
+) -> anyhow::Result<Instant> {
+    let settings = ServerSettings {
+        migrate: !options.no_migrate,
+        demo: options.demo || database.is_embedded(),
+        ..ServerSettings::new(listen, database.options().clone(), configuration)
+    };
+    let server = tokio::select! {
+        started = Server::start(settings) => started?,
+        () = stop.cancelled() => return Ok(Instant::now()),
+    };
+    // The one line for programs: whoever waits for it can connect from here on.
+    let address = server.address();
+    if let Err(error) = print_line(&format!("listening on http://{address}")) {
+        tracing::warn!("listening on http://{address}, and {error:#}");
+    }
+    let demo_is_usable =
+        matches!(server.demo(), Some(Demo::Added | Demo::Kept)) && address.ip().is_loopback();
+    // Where nobody reads along, standard error is for JSON lines.
+    if demo_is_usable && io::stderr().is_terminal() {
+        tell(&try_this(address));
+    }
+    stop.cancelled().await;
+    let stopped_at = Instant::now();
+    server.shutdown().await;
+    Ok(stopped_at)
+}
+
+/// What a person may type next. The key and the order's number are new at each start, so that the first of the two commands
+/// is a first time.
+fn try_this(address: SocketAddr) -> String {
+    let (key, account) = (demo::API_KEY, demo::ACCOUNT_A);
+    let name = format!("{:08x}", rand::random::<u32>());
+    format!(
+        "
+Try this: an order is placed, and 128.00 CNY leave alice's account.
+
+  curl -i http://{address}/v1/orders -H 'Authorization: Bearer {key}' \\
+    -H 'Idempotency-Key: try-{name}' -H 'Content-Type: application/json' \\
+    -d '{{\"account_id\":\"{account}\",\"client_order_no\":\"TRY-{name}\",\"currency\":\"CNY\",\"amount\":\"128.00\",\"payment\":{{\"method\":\"balance\"}}}}'
+
+Type it once more: the same answer comes back, with Idempotency-Replayed: true, and the money has left once:
+
+  curl http://{address}/v1/accounts/{account} -H 'Authorization: Bearer {key}'
+
+The API's pages are at http://{address}/docs. Ctrl-C stops.
+"
+    )
+}

@@ -1,0 +1,189 @@
+//! A server: the desk, the HTTP surface and the listener, started in order and shut down in the opposite one.
+//!
+//! It runs in any process and any number of times in one, so that a test starts exactly what the program starts. In
+//! reading order:
+//!
+//! - this file: start and shutdown;
+//! - [`database`]: reaching a database and migrating it.
+
+pub mod database;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::desk::schema::Database;
+use ::desk::{Clock, Desk, Hooks, Metrics, SystemClock, housekeeping};
+use anyhow::Context;
+use sqlx::postgres::PgConnectOptions;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::app::{self, AppState, HttpSettings};
+use crate::configuration::Configuration;
+use crate::demo::{self, Demo};
+use crate::listen::{Limits, Listening, Reserved};
+use crate::render::render;
+
+/// How long requests that run when the server is told to stop may still take. They share the 10 s that a stop may take
+/// with the rest of it: 2 s for the desk, and what is left for the embedded PostgreSQL.
+const FINISH_WITHIN: Duration = Duration::from_secs(4);
+
+/// How long the desk may then take to commit what it has taken.
+const DRAIN_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long the answers of that may take to leave, and each of the background tasks to end.
+const LEAVE_WITHIN: Duration = Duration::from_millis(500);
+
+/// What a server is started with.
+pub struct ServerSettings {
+    /// Where it serves.
+    pub listen: Reserved,
+    /// How to connect to the database, as its owner.
+    pub database: PgConnectOptions,
+    /// Whether to apply the migrations that are missing. If not, a database that lacks some stops the start.
+    pub migrate: bool,
+    /// Whether to see to the demo data.
+    pub demo: bool,
+    /// What the HTTP surface allows. Whether the demo's key is good is not its owner's to say but the address's.
+    pub http: HttpSettings,
+    /// What connections may take.
+    pub limits: Limits,
+    /// Lanes, batches and patience of the desk.
+    pub desk: ::desk::Settings,
+    /// Connections for reads.
+    pub pool_max: u32,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Where a test may stop a lane.
+    pub hooks: Hooks,
+}
+
+impl ServerSettings {
+    /// A server with the settings of `configuration`, the machine's clock, migrations, and no demo data.
+    pub fn new(listen: Reserved, database: PgConnectOptions, configuration: &Configuration) -> Self {
+        Self {
+            listen,
+            database,
+            migrate: true,
+            demo: false,
+            http: configuration.http_settings(),
+            limits: configuration.listen_limits(),
+            desk: configuration.desk_settings(),
+            pool_max: configuration.database.pool_max,
+            clock: Arc::new(SystemClock),
+            hooks: Hooks::default(),
+        }
+    }
+}
+
+/// A server at work. Dropped without [`shutdown`](Self::shutdown), it stops accepting and leaves the rest to the end of
+/// the runtime.
+pub struct Server {
+    listening: Listening,
+    desk: Desk,
+    database: Database,
+    demo: Option<Demo>,
+    housekeeping: JoinHandle<()>,
+    stop_housekeeping: DropGuard,
+}
+
+impl Server {
+    /// Starts a server: migrations, demo data, desk, and at last the listener, so that whoever can connect is served.
+    pub async fn start(settings: ServerSettings) -> anyhow::Result<Self> {
+        let ServerSettings {
+            listen,
+            database,
+            migrate,
+            demo,
+            mut http,
+            limits,
+            desk,
+            pool_max,
+            clock,
+            hooks,
+        } = settings;
+        if migrate {
+            database::migrate(&database).await?;
+        } else {
+            database::check_migrations(&database).await?;
+        }
+        let database = Database::connect(database, pool_max).await.context("cannot use the database")?;
+        if !database.restricted() {
+            tracing::warn!(
+                "the database's user may not make or take the role {}: only the program, not the database, keeps the journal append-only",
+                ::desk::schema::SERVICE_ROLE
+            );
+        }
+        let demo = if demo { Some(demo::ensure(database.owner_options(), clock.now()).await?) } else { None };
+        http.demo_key_allowed = listen.is_loopback();
+        warn_about(demo, &listen);
+
+        let metrics = Metrics::default();
+        let desk =
+            Desk::open(database.clone(), desk, clock.clone(), Arc::new(render), hooks, metrics.clone());
+        let state = AppState::new(desk.clone(), database.clone(), clock.clone(), &metrics, http);
+        let router = app::router(state);
+        let listening = listen.listen(router, &limits)?;
+        let stop = CancellationToken::new();
+        let housekeeping = tokio::spawn(housekeeping::run(database.clone(), clock, stop.clone()));
+        Ok(Self { listening, desk, database, demo, housekeeping, stop_housekeeping: stop.drop_guard() })
+    }
+
+    /// Where requests are served.
+    pub fn address(&self) -> SocketAddr {
+        self.listening.address()
+    }
+
+    /// The desk behind the HTTP surface.
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// What became of the demo data, if it was asked for.
+    pub fn demo(&self) -> Option<Demo> {
+        self.demo
+    }
+
+    /// Stops accepting, finishes what is running, commits, answers. Takes 8 s at most: what is not done by then is cut off,
+    /// and its client, which has no answer, asks again under the same key.
+    pub async fn shutdown(self) {
+        let deadline = Instant::now() + FINISH_WITHIN;
+        let connections = self.listening.stop_accepting().await;
+        let finished = connections.finished_by(deadline).await;
+        if timeout(DRAIN_WITHIN, self.desk.drain()).await.is_err() {
+            tracing::warn!("the desk has not committed everything in time; its clients will ask again");
+        }
+        if !finished && !connections.finished_by(Instant::now() + LEAVE_WITHIN).await {
+            let cut = connections.cut().await;
+            tracing::warn!("{cut} connections were cut off before their answers");
+        }
+        drop(self.stop_housekeeping);
+        if timeout(LEAVE_WITHIN, self.housekeeping).await.is_err() {
+            tracing::warn!("a round of housekeeping was cut off; the next one does it again");
+        }
+        // A read that hangs would hold it up; the process's end closes what is left.
+        let _ = timeout(LEAVE_WITHIN, self.database.pool().close()).await;
+    }
+}
+
+fn warn_about(demo: Option<Demo>, listen: &Reserved) {
+    match demo {
+        Some(Demo::NameTaken) => tracing::warn!(
+            "there is a client named {} that is not the demo's: no demo data was added",
+            demo::CLIENT_NAME
+        ),
+        Some(Demo::Added | Demo::Kept) if !listen.is_loopback() => tracing::warn!(
+            "the API key {} is refused, as everybody knows it and {} is not a loopback address: make a client of your own with `onefold client create`",
+            demo::API_KEY,
+            listen.address()
+        ),
+        _ => {}
+    }
+}
