@@ -1,1 +1,47 @@
 //! The binary onefold: routes, OpenAPI, configuration, telemetry, command line.
+//!
+//! The program, in reading order:
+//!
+//! - [`command_line`]: the commands, their flags, and what they print;
+//! - [`configuration`]: the settings file, with the default of every key;
+//! - [`serve`]: a server from its start to its shutdown;
+//! - [`listen`]: the listener, and its limits;
+//! - [`demo`]: the demo data;
+//! - [`telemetry`]: the logs.
+//!
+//! The HTTP side, in reading order:
+//!
+//! - [`app`]: what the application is made of, and its router;
+//! - [`routes`]: the whole API on one screen, and an endpoint a file;
+//! - [`submission`] and [`reading`]: the way of a request with an effect, and of one without;
+//! - [`body`], [`path`], [`query`], [`page`], [`cursor`]: what a request is read from;
+//! - [`authentication`], [`rate_limit`]: who may ask, and how often;
+//! - [`render`]: outcomes in the words of the API, as they are stored;
+//! - [`problem`]: everything that is answered instead;
+//! - [`edge`]: what every request passes, with [`request_id`], [`access_log`] and [`metrics`];
+//! - [`openapi`]: the document that describes all this.
+
+pub mod access_log;
+pub mod app;
+pub mod authentication;
+pub mod body;
+pub mod command_line;
+pub mod configuration;
+pub mod cursor;
+pub mod demo;
+pub mod edge;
+pub mod listen;
+pub mod metrics;
+pub mod openapi;
+pub mod page;
+pub mod path;
+pub mod problem;
+pub mod query;
+pub mod rate_limit;
+pub mod reading;
+pub mod render;
+pub mod request_id;
+pub mod routes;
+pub mod serve;
+pub mod submission;
+pub mod telemetry;

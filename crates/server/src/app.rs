@@ -1,0 +1,86 @@
+//! The application: what it is made of, and the router that serves it.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use desk::schema::Database;
+use desk::{Clock, Desk};
+
+use crate::authentication::ApiKeys;
+use crate::edge;
+use crate::metrics::Metrics;
+use crate::rate_limit::RateLimit;
+use crate::routes;
+
+/// What can be set about the HTTP side.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HttpSettings {
+    /// The largest body, in bytes.
+    pub body_bytes_max: usize,
+    /// How long a request may take, besides the time that `Prefer: wait` gives it.
+    pub request_timeout: Duration,
+    /// Whether the demo key is good: on a loopback listener only.
+    pub demo_key_allowed: bool,
+    /// How many requests a client may send in a second; no limit unless set.
+    pub requests_per_second: Option<NonZeroU32>,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 64 * 1024,
+            request_timeout: Duration::from_secs(30),
+            demo_key_allowed: false,
+            requests_per_second: None,
+        }
+    }
+}
+
+/// What every handler may use. Cheap to clone.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "the desk and the clock have nothing to show")]
+pub struct AppState {
+    /// The one door for effects.
+    pub desk: Desk,
+    /// For look-ups, which change nothing.
+    pub database: Database,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Who may ask.
+    pub keys: ApiKeys,
+    /// How often a client may ask.
+    pub rate_limit: Option<RateLimit>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// What was set.
+    pub settings: HttpSettings,
+}
+
+impl AppState {
+    /// Puts the parts together. `counted` is what the desk counts: the same that it was opened with.
+    pub fn new(
+        desk: Desk,
+        database: Database,
+        clock: Arc<dyn Clock>,
+        counted: &desk::Metrics,
+        settings: HttpSettings,
+    ) -> Self {
+        Self {
+            keys: ApiKeys::new(database.clone(), settings.demo_key_allowed),
+            rate_limit: settings.requests_per_second.map(RateLimit::new),
+            metrics: Arc::new(Metrics::new(counted)),
+            desk,
+            database,
+            clock,
+            settings,
+        }
+    }
+}
+
+/// The whole API, behind the edge that every request passes.
+pub fn router(state: AppState) -> Router {
+    routes::router().layer(from_fn_with_state(state.clone(), edge::pass)).with_state(state)
+}

@@ -1,0 +1,104 @@
+//! The bytes of a body: no more than allowed, of the right media type.
+
+use axum::body::{Body, HttpBody};
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use http::{HeaderMap, header};
+
+use crate::problem::{Problem, Slug};
+
+/// The whole body, if it has at most `bytes_max` bytes. A body that announces more is not read at all.
+///
+/// # Errors
+///
+/// `content-too-large`; `malformed-json` when the client's stream breaks, which nobody will read.
+pub async fn receive(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
+    let too_large =
+        || Problem::new(Slug::ContentTooLarge, format!("the body has more than {bytes_max} bytes"));
+    // From Content-Length, which the HTTP parser has checked; a chunked body announces nothing.
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(too_large());
+    }
+    let mut received = BytesMut::new();
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| Problem::new(Slug::MalformedJson, "the body ended before its end"))?;
+        if received.len() + chunk.len() > bytes_max {
+            return Err(too_large());
+        }
+        received.extend_from_slice(&chunk);
+    }
+    Ok(received.freeze())
+}
+
+/// Lets JSON in UTF-8 pass: `application/json`, in any case, with no parameter but `charset=utf-8`.
+///
+/// # Errors
+///
+/// `unsupported-media-type`.
+pub fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
+    let mut fields = headers.get_all(header::CONTENT_TYPE).iter();
+    let detail = match (fields.next(), fields.next()) {
+        (None, _) => "the request has no Content-Type; send application/json",
+        (Some(field), None) if field.to_str().is_ok_and(is_json) => return Ok(()),
+        (Some(_), None) => "the Content-Type is not application/json in UTF-8",
+        (Some(_), Some(_)) => "the request has more than one Content-Type; send application/json",
+    };
+    Err(Problem::new(Slug::UnsupportedMediaType, detail))
+}
+
+fn is_json(field: &str) -> bool {
+    let mut parts = field.split(';').map(str::trim);
+    let is_type = parts.next().is_some_and(|media_type| media_type.eq_ignore_ascii_case("application/json"));
+    is_type
+        && parts.all(|parameter| {
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            let value = value.trim_matches('"');
+            parameter.is_empty()
+                || (name.eq_ignore_ascii_case("charset") && value.eq_ignore_ascii_case("utf-8"))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_json_in_utf_8_passes() {
+        for good in [
+            "application/json",
+            "Application/JSON",
+            "application/json; charset=utf-8",
+            "application/json;charset=\"UTF-8\"",
+            "application/json;",
+        ] {
+            assert!(is_json(good), "{good}");
+        }
+        for bad in [
+            "",
+            "text/plain",
+            "application/jsonp",
+            "application/problem+json",
+            "application/json; charset=latin1",
+            "application/json; charset",
+            "application/json, application/json",
+        ] {
+            assert!(!is_json(bad), "{bad}");
+        }
+    }
+
+    #[tokio::test]
+    async fn exactly_the_limit_is_allowed_and_one_byte_more_is_not() {
+        assert_eq!(receive(Body::from("12345678"), 8).await.unwrap(), "12345678");
+        assert_eq!(receive(Body::from("123456789"), 8).await.unwrap_err().slug, Slug::ContentTooLarge);
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_announces_nothing_is_counted() {
+        let chunks = |count: usize| {
+            Body::from_stream(futures::stream::iter((0..count).map(|_| Ok::<_, std::io::Error>("1234"))))
+        };
+        assert_eq!(receive(chunks(2), 8).await.unwrap(), "12341234");
+        assert_eq!(receive(chunks(3), 8).await.unwrap_err().slug, Slug::ContentTooLarge);
+    }
+}

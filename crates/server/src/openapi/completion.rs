@@ -1,0 +1,218 @@
+//! What the operations have in common, added to each of them.
+
+use http::Method;
+use utoipa::Modify;
+use utoipa::openapi::example::ExampleBuilder;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::{
+    ContentBuilder, Header, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Responses, Schema,
+};
+
+use super::problems::{example_of, problems_of};
+use crate::problem::{self, Slug};
+
+/// Completes every operation of the document.
+pub struct Completion;
+
+impl Modify for Completion {
+    fn modify(&self, document: &mut OpenApi) {
+        for (path, item) in &mut document.paths.paths {
+            let is_business = path.starts_with("/v1/");
+            for (method, operation) in operations_of(item) {
+                complete(operation, path, is_business, method == Method::POST);
+            }
+        }
+        close_request_bodies(document);
+    }
+}
+
+/// The operations of a path. The API has no other methods.
+pub fn operations_of(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
+    let get = item.get.as_mut().map(|operation| (Method::GET, operation));
+    let post = item.post.as_mut().map(|operation| (Method::POST, operation));
+    get.into_iter().chain(post)
+}
+
+fn complete(operation: &mut Operation, path: &str, is_business: bool, has_effect: bool) {
+    let id = operation.operation_id.clone().unwrap_or_default();
+    let is_list = id.starts_with("list_") && id != "list_collecting_accounts";
+    let mut parameters = vec![request_id_parameter()];
+    if path.contains("{id}") {
+        parameters.push(id_parameter());
+    }
+    if path.contains("{key}") {
+        parameters.push(key_in_path());
+    }
+    if has_effect {
+        parameters.extend(key_headers());
+    }
+    if is_list {
+        parameters.extend(page_parameters());
+    }
+    operation.parameters.get_or_insert_default().extend(parameters.into_iter().map(RefOr::T));
+
+    if has_effect {
+        for response in operation.responses.responses.values_mut() {
+            if let RefOr::T(response) = response {
+                response.headers.extend(replay_headers());
+            }
+        }
+    }
+    add_problems(&mut operation.responses, &id, is_business, has_effect);
+    for response in operation.responses.responses.values_mut() {
+        if let RefOr::T(response) = response {
+            response.headers.insert("X-Request-Id".to_owned(), header("The request's id."));
+            if is_business {
+                response.headers.insert("Cache-Control".to_owned(), header("Always `no-store`."));
+            }
+        }
+    }
+}
+
+/// One response for each status, with an example for each problem of that status.
+fn add_problems(responses: &mut Responses, id: &str, is_business: bool, has_effect: bool) {
+    let slugs = problems_of(id, is_business, has_effect);
+    for slugs in slugs.chunk_by(|one, other| one.entry().status == other.entry().status) {
+        let status = slugs[0].entry().status.to_string();
+        responses.responses.insert(status, RefOr::T(problem_response(slugs, id, has_effect)));
+    }
+}
+
+fn problem_response(slugs: &[Slug], id: &str, has_effect: bool) -> Response {
+    let words: Vec<_> = slugs.iter().map(|slug| format!("`{slug}`")).collect();
+    let examples = slugs.iter().map(|slug| {
+        let entry = slug.entry();
+        let example = ExampleBuilder::new().summary(entry.title).value(Some(example_of(*slug, id))).build();
+        (entry.word, RefOr::T(example))
+    });
+    let content = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("ProblemBody")))
+        .examples_from_iter(examples)
+        .build();
+    let mut response =
+        ResponseBuilder::new().description(words.join(", ")).content(problem::CONTENT_TYPE, content).build();
+    let any = |wanted: fn(&Slug) -> bool| slugs.iter().any(wanted);
+    let headers = &mut response.headers;
+    if any(|slug| slug.entry().retry_after) {
+        headers.insert("Retry-After".to_owned(), header("After how many seconds to ask again."));
+    }
+    if any(|slug| *slug == Slug::Unauthorized) {
+        headers.insert("WWW-Authenticate".to_owned(), header("`Bearer`, and what is wrong with the key."));
+    }
+    if any(|slug| *slug == Slug::RateLimited) {
+        headers.insert("RateLimit-Policy".to_owned(), header("How many requests are allowed in which time."));
+        headers.insert("RateLimit".to_owned(), header("How many requests are left, and for how long."));
+    }
+    if has_effect && any(|slug| slug.entry().stored) {
+        headers.extend(replay_headers());
+    }
+    if any(|slug| *slug == Slug::IdempotencyInProgress) {
+        headers.insert("Preference-Applied".to_owned(), preference_applied());
+    }
+    response
+}
+
+fn replay_headers() -> [(String, RefOr<Header>); 2] {
+    [
+        (
+            "Idempotency-Replayed".to_owned(),
+            header("`true` when this is the answer of an earlier request under the same key; else absent."),
+        ),
+        ("Preference-Applied".to_owned(), preference_applied()),
+    ]
+}
+
+fn preference_applied() -> RefOr<Header> {
+    header("`wait=N` when the request waited for the first one under its key; else absent.")
+}
+
+fn header(description: &str) -> RefOr<Header> {
+    RefOr::T(HeaderBuilder::new().schema(Some(text(None, None))).description(Some(description)).build())
+}
+
+fn text(length_max: Option<usize>, format: Option<&str>) -> Schema {
+    let schema = ObjectBuilder::new()
+        .schema_type(SchemaType::new(Type::String))
+        .min_length(length_max.map(|_| 1))
+        .max_length(length_max)
+        .format(format.map(|format| SchemaFormat::Custom(format.to_owned())));
+    schema.into()
+}
+
+fn parameter(name: &str, place: ParameterIn, schema: Schema, description: &str) -> ParameterBuilder {
+    let required = if place == ParameterIn::Path { Required::True } else { Required::False };
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(place)
+        .required(required)
+        .schema(Some(schema))
+        .description(Some(description))
+}
+
+fn request_id_parameter() -> Parameter {
+    let description = "The request's id, which is echoed and stands on every log line; the server makes one if it is absent.";
+    parameter("X-Request-Id", ParameterIn::Header, text(Some(128), None), description).build()
+}
+
+fn id_parameter() -> Parameter {
+    parameter("id", ParameterIn::Path, text(None, Some("uuid")), "The id, a UUID of version 7 in lower case.")
+        .example(Some("01900000-0000-7000-8000-00000000000a".into()))
+        .build()
+}
+
+fn key_in_path() -> Parameter {
+    parameter("key", ParameterIn::Path, text(Some(255), None), "The key's value, percent-encoded.")
+        .example(Some("8e03978e-40d5-43dd-bc93-6894a57f9324".into()))
+        .build()
+}
+
+fn key_headers() -> [Parameter; 4] {
+    let key = "The name of the operation, chosen by the client: 1–255 printable ASCII characters, bare or as a quoted string of \
+        RFC 8941. A retry sends the same key and the same request.";
+    let alias = "Another spelling of `Idempotency-Key`, which then may be left out. If both are there, they must agree.";
+    let prefer = "`wait=N`: should the first request under the key still be running, wait up to N seconds (30 at most) for its \
+        answer instead of being told 409 at once (RFC 7240).";
+    let key_like = |name, description| parameter(name, ParameterIn::Header, text(None, None), description);
+    [
+        key_like("Idempotency-Key", key)
+            .required(Required::True)
+            .example(Some("8e03978e-40d5-43dd-bc93-6894a57f9324".into()))
+            .build(),
+        key_like("X-Idempotency-Key", alias).build(),
+        key_like("X-Idempotent-Key", alias).build(),
+        key_like("Prefer", prefer).example(Some("wait=10".into())).build(),
+    ]
+}
+
+fn page_parameters() -> [Parameter; 2] {
+    let limit = ObjectBuilder::new()
+        .schema_type(SchemaType::new(Type::Integer))
+        .minimum(Some(1))
+        .maximum(Some(100))
+        .default(Some(20.into()));
+    [
+        parameter("limit", ParameterIn::Query, limit.into(), "How many rows to answer at most.").build(),
+        parameter("cursor", ParameterIn::Query, text(None, None), "`next_cursor` of the page before.")
+            .build(),
+    ]
+}
+
+/// A field that a body does not know is refused, so the schema says so.
+fn close_request_bodies(document: &mut OpenApi) {
+    const REQUEST_BODIES: [&str; 6] = [
+        "OpenAccountBody",
+        "DepositBody",
+        "WithdrawalBody",
+        "TransferBody",
+        "PlaceOrderBody",
+        "PlacePaymentBody",
+    ];
+    let Some(components) = &mut document.components else { return };
+    for name in REQUEST_BODIES {
+        if let Some(RefOr::T(Schema::Object(object))) = components.schemas.get_mut(name) {
+            object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Which problems an operation can answer, and what they look like.
+
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::problem::Slug;
+
+/// A problem document (RFC 9457). Its page, at `type`, names the members that it has besides these.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the document is written by hand, in order; this is its schema")]
+pub struct ProblemBody {
+    /// The path of the page that says what it means.
+    #[schema(example = "/problems/insufficient-funds")]
+    r#type: String,
+    /// Its name, the same each time.
+    title: String,
+    /// The status code, again.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What is wrong this time.
+    detail: String,
+    /// The id of the request.
+    instance: String,
+    /// Whether the same request, under the same key, may succeed later.
+    retryable: bool,
+    /// Of `validation-failed`: every fault that was found.
+    #[schema(nullable = false)]
+    errors: Option<Vec<FaultBody>>,
+    /// Of `duplicate-order-no` and `duplicate-reference`: the first one's id.
+    #[schema(nullable = false, format = "uuid")]
+    existing_id: Option<String>,
+    /// Of `insufficient-funds` and `account-not-empty`: what the account has available.
+    #[schema(nullable = false)]
+    available: Option<String>,
+    /// Of `account-not-empty`: what is frozen.
+    #[schema(nullable = false)]
+    held: Option<String>,
+    /// Of `insufficient-funds`: what was to go out.
+    #[schema(nullable = false)]
+    required: Option<String>,
+    /// Of `currency-mismatch`: what the account holds.
+    #[schema(nullable = false)]
+    account_currency: Option<String>,
+    /// The currency of the amounts; of `currency-mismatch`, what the request names.
+    #[schema(nullable = false)]
+    currency: Option<String>,
+    /// Of `unavailable` from `/readyz`: what is not there.
+    #[schema(nullable = false)]
+    missing: Option<String>,
+}
+
+/// One thing that is wrong with a request.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "faults are written by hand; this is their schema")]
+pub struct FaultBody {
+    /// Where: a JSON pointer (RFC 6901) into the body, or `/name` of a query parameter.
+    pointer: String,
+    /// What.
+    detail: String,
+}
+
+/// What any request can be told.
+const ANY: &[Slug] = &[Slug::UriTooLong, Slug::HeadersTooLarge, Slug::Internal];
+
+/// What a request with an API key can be told.
+const ADMITTED: &[Slug] = &[Slug::Unauthorized, Slug::RateLimited, Slug::Unavailable];
+
+/// What a request with an effect can be told before, and instead of, any rule's answer.
+const SUBMITTED: &[Slug] = &[
+    Slug::IdempotencyKeyMissing,
+    Slug::IdempotencyKeyMalformed,
+    Slug::MalformedJson,
+    Slug::RequestTimeout,
+    Slug::ContentTooLarge,
+    Slug::UnsupportedMediaType,
+    Slug::ValidationFailed,
+    Slug::IdempotencyInProgress,
+    Slug::IdempotencyKeyReused,
+    Slug::BalanceContended,
+    Slug::Overloaded,
+    Slug::OutcomeUnknown,
+];
+
+/// What an operation can be told besides, by its id.
+const OWN: &[(&str, &[Slug])] = &[
+    ("open_account", &[]),
+    ("list_accounts", &[Slug::ValidationFailed]),
+    ("get_account", &[Slug::NotFound]),
+    (
+        "deposit",
+        &[
+            Slug::NotFound,
+            Slug::CurrencyMismatch,
+            Slug::AccountClosed,
+            Slug::DuplicateReference,
+            Slug::AmountOutOfRange,
+        ],
+    ),
+    (
+        "withdraw",
+        &[
+            Slug::NotFound,
+            Slug::CurrencyMismatch,
+            Slug::AccountClosed,
+            Slug::DuplicateReference,
+            Slug::InsufficientFunds,
+        ],
+    ),
+    ("close_account", &[Slug::NotFound, Slug::AccountClosed, Slug::AccountNotEmpty]),
+    ("list_entries", &[Slug::NotFound, Slug::ValidationFailed]),
+    (
+        "transfer",
+        &[
+            Slug::NotFound,
+            Slug::CurrencyMismatch,
+            Slug::AccountClosed,
+            Slug::DuplicateReference,
+            Slug::InsufficientFunds,
+            Slug::AmountOutOfRange,
+        ],
+    ),
+    ("get_movement", &[Slug::NotFound]),
+    ("list_collecting_accounts", &[Slug::ValidationFailed]),
+    (
+        "place_order",
+        &[
+            Slug::NotFound,
+            Slug::CurrencyMismatch,
+            Slug::AccountClosed,
+            Slug::DuplicateOrderNo,
+            Slug::InsufficientFunds,
+        ],
+    ),
+    ("list_orders", &[Slug::ValidationFailed]),
+    ("get_order", &[Slug::NotFound]),
+    ("get_idempotency_key", &[Slug::NotFound]),
+    ("healthz", &[]),
+    ("readyz", &[Slug::Unavailable]),
+    ("metrics", &[]),
+    ("openapi_json", &[]),
+    ("docs", &[]),
+    ("problems", &[]),
+    ("problem", &[Slug::NotFound]),
+];
+
+/// The problems of an operation, by status and then word.
+///
+/// # Panics
+///
+/// If the operation is not in the table above: whoever adds a route says what it can be told.
+pub fn problems_of(operation_id: &str, is_business: bool, has_effect: bool) -> Vec<Slug> {
+    let own = OWN.iter().find(|(id, _)| *id == operation_id).map(|(_, own)| *own);
+    let own = own.unwrap_or_else(|| panic!("name the problems of {operation_id} in openapi/problems.rs"));
+    let mut slugs: Vec<Slug> = ANY.iter().chain(own).copied().collect();
+    if is_business {
+        slugs.extend_from_slice(ADMITTED);
+    }
+    if has_effect {
+        slugs.extend_from_slice(SUBMITTED);
+    }
+    slugs.sort_by_key(|slug| (slug.entry().status, slug.as_str()));
+    slugs.dedup();
+    slugs
+}
+
+/// An example of that problem, where its members are the ones the operation gives.
+pub fn example_of(slug: Slug, operation_id: &str) -> Value {
+    let mut example = slug.entry().example();
+    if slug == Slug::Unavailable
+        && operation_id != "readyz"
+        && let Some(members) = example.as_object_mut()
+    {
+        members.remove("missing");
+    }
+    example
+}

@@ -1,0 +1,94 @@
+use std::collections::BTreeSet;
+
+use super::completion::operations_of;
+use super::*;
+use crate::problem::Slug;
+use crate::problem::catalogue::ENTRIES;
+use crate::routes;
+
+#[test]
+fn the_copy_in_the_repository_is_what_the_code_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../openapi/openapi.json");
+    let copy = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        copy == json(),
+        "openapi/openapi.json is not what the code says; run: cargo run -- openapi > openapi/openapi.json"
+    );
+}
+
+#[test]
+fn the_router_and_the_document_have_the_same_operations() {
+    let served: BTreeSet<String> =
+        routes::table().iter().map(|route| format!("{} {}", route.method, route.path)).collect();
+    let mut documented = BTreeSet::new();
+    for (path, item) in &mut document().paths.paths {
+        documented.extend(operations_of(item).map(|(method, _)| format!("{method} {path}")));
+    }
+    assert_eq!(served, documented);
+    assert_eq!(served.len(), routes::table().len(), "a route stands twice in the table");
+}
+
+#[test]
+fn the_document_is_openapi_3_1_and_names_every_problem() {
+    let json = json();
+    assert!(json.contains(r#""openapi": "3.1.0""#));
+    for entry in ENTRIES {
+        let example = format!(r#""type": "{}""#, entry.slug.path());
+        // By definition no operation answers it: its description stands at the document's head.
+        let told = if entry.slug == Slug::MethodNotAllowed { entry.word } else { &example };
+        assert!(json.contains(told), "no operation is documented to answer {}", entry.word);
+    }
+}
+
+#[test]
+fn every_operation_with_an_effect_takes_a_key_and_tells_a_replay() {
+    let document: serde_json::Value = serde_json::from_str(&json()).unwrap();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let Some(operation) = item.get("post") else { continue };
+        let parameters: Vec<_> = operation["parameters"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].as_str().unwrap())
+            .collect();
+        for name in ["Idempotency-Key", "Prefer", "X-Request-Id"] {
+            assert!(parameters.contains(&name), "POST {path} lacks {name}");
+        }
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            assert!(response["headers"]["X-Request-Id"].is_object(), "POST {path} {status}");
+            if status.starts_with('2') {
+                assert!(response["headers"]["Idempotency-Replayed"].is_object(), "POST {path} {status}");
+            }
+            if status == "503" || status == "429" {
+                assert!(response["headers"]["Retry-After"].is_object(), "POST {path} {status}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_operation_id_is_there_once_and_every_json_has_an_example() {
+    let document: serde_json::Value = serde_json::from_str(&json()).unwrap();
+    let schemas = &document["components"]["schemas"];
+    let has_example = |content: &serde_json::Value| {
+        let named = content["schema"]["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+        let of_schema = named.is_some_and(|name| schemas[name]["example"].is_object());
+        of_schema || content["example"].is_object() || content["examples"].is_object()
+    };
+    let mut ids = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()));
+            assert!(operation["summary"].is_string(), "{method} {path} has no summary");
+            let bodies =
+                operation["responses"].as_object().unwrap().values().chain(operation.get("requestBody"));
+            for (media_type, content) in bodies.filter_map(|body| body["content"].as_object()).flatten() {
+                let needs_one = media_type.ends_with("json") && path != "/openapi.json";
+                assert!(
+                    !needs_one || has_example(content),
+                    "{method} {path} has {media_type} without an example"
+                );
+            }
+        }
+    }
+}

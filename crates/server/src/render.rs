@@ -1,0 +1,130 @@
+//! Outcomes in the words of the API. What is written here is stored with the effect, and replayed byte for byte.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use desk::{Outcome, Rendered};
+use http::StatusCode;
+use idempotency::Answer;
+use serde::Serialize;
+
+use crate::problem::{self, Problem};
+use crate::routes::accounts::AccountBody;
+use crate::routes::movements::MovementBody;
+use crate::routes::orders::OrderBody;
+
+/// The media type of everything that is no problem.
+pub const JSON: &str = "application/json";
+
+/// Puts an outcome into words, for the request of that id. The same for the same arguments; it never panics, for it runs
+/// inside the transaction of the effect.
+pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
+    match outcome {
+        Outcome::AccountOpened(account) => {
+            made(format!("/v1/accounts/{}", account.id), &AccountBody::from(account))
+        }
+        Outcome::Moved(movement) => {
+            made(format!("/v1/movements/{}", movement.id), &MovementBody::from(movement))
+        }
+        Outcome::OrderPlaced(order) => made(format!("/v1/orders/{}", order.id), &OrderBody::from(order)),
+        Outcome::AccountClosed(account) => Rendered {
+            answer: answer(StatusCode::OK, None, body_of(&AccountBody::from(account))),
+            resource: Some(format!("/v1/accounts/{}", account.id)),
+        },
+        Outcome::Refused(refusal) => {
+            let problem = Problem::from(refusal);
+            Rendered {
+                answer: Answer {
+                    content_type: Cow::Borrowed(problem::CONTENT_TYPE),
+                    ..answer(problem.status(), None, problem.document(request_id))
+                },
+                resource: None,
+            }
+        }
+    }
+}
+
+fn made(path: String, body: &impl Serialize) -> Rendered {
+    Rendered { answer: answer(StatusCode::CREATED, Some(path.clone()), body_of(body)), resource: Some(path) }
+}
+
+fn answer(status: StatusCode, location: Option<String>, body: Bytes) -> Answer {
+    Answer { status: status.as_u16(), content_type: Cow::Borrowed(JSON), location, body }
+}
+
+/// A body's bytes. Bodies are structs of text and numbers, which always serialise.
+pub fn body_of(body: &impl Serialize) -> Bytes {
+    serde_json::to_vec(body).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use account::{Account, AccountId, MovementId, Parties, movement};
+    use chrono::{DateTime, Utc};
+    use client::ClientId;
+    use desk::Refusal;
+    use money::{Amount, Currency};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn account() -> Account {
+        let id: Uuid = "01900000-0000-7000-8000-00000000000a".parse().unwrap();
+        let now = DateTime::<Utc>::from_timestamp(1_764_400_000, 120_000).unwrap();
+        let cny = Currency::from_code("CNY").unwrap();
+        Account::open(ClientId(Uuid::nil()), AccountId(id), "alice".to_owned(), cny, now)
+    }
+
+    fn deposit() -> movement::Movement {
+        let account = account();
+        movement::Movement {
+            client_id: account.client_id,
+            id: MovementId(Uuid::max()),
+            parties: Parties::Deposit { to: account.id },
+            reference: "D-1".to_owned(),
+            amount: Amount::parse("12.3", account.currency).unwrap(),
+            created_at: account.created_at,
+        }
+    }
+
+    #[test]
+    fn an_opened_account_is_at_its_location() {
+        let rendered = render(&Outcome::AccountOpened(account()), "r");
+        assert_eq!(rendered.answer.status, 201);
+        assert_eq!(
+            rendered.answer.location.as_deref(),
+            Some("/v1/accounts/01900000-0000-7000-8000-00000000000a")
+        );
+        assert_eq!(rendered.resource, rendered.answer.location);
+        assert_eq!(
+            rendered.answer.body,
+            r#"{"id":"01900000-0000-7000-8000-00000000000a","owner":"alice","currency":"CNY","available":"0.00","held":"0.00","balance":"0.00","version":0,"status":"open","created_at":"2025-11-29T07:06:40.000120Z"}"#
+        );
+    }
+
+    #[test]
+    fn a_deposit_names_its_account_and_prints_every_digit() {
+        let body = serde_json::to_string(&MovementBody::from(&deposit())).unwrap();
+        assert_eq!(
+            body,
+            r#"{"id":"ffffffff-ffff-ffff-ffff-ffffffffffff","kind":"deposit","account_id":"01900000-0000-7000-8000-00000000000a","amount":"12.30","currency":"CNY","reference":"D-1","created_at":"2025-11-29T07:06:40.000120Z"}"#
+        );
+    }
+
+    #[test]
+    fn a_closed_account_is_changed_and_not_made() {
+        let rendered = render(&Outcome::AccountClosed(account()), "r");
+        assert_eq!((rendered.answer.status, rendered.answer.location), (200, None));
+        assert!(rendered.resource.is_some());
+    }
+
+    #[test]
+    fn the_same_outcome_is_the_same_bytes_and_a_refusal_names_its_request() {
+        let refused = Outcome::Refused(Refusal::AmountOutOfRange);
+        assert_eq!(render(&refused, "r-1"), render(&refused, "r-1"));
+        let body = render(&refused, "r-1").answer.body;
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["instance"], "r-1");
+        assert_eq!(body["type"], "/problems/amount-out-of-range");
+    }
+}

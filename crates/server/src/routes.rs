@@ -1,0 +1,87 @@
+//! The API, an endpoint a file. [`table`] is the whole of it on one screen.
+
+pub mod accounts;
+pub mod collecting_accounts;
+pub mod idempotency_keys;
+pub mod movements;
+pub mod operations;
+pub mod orders;
+pub mod transfers;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::routing::{MethodRouter, get, post};
+use http::Method;
+
+use crate::app::AppState;
+use crate::problem::{Problem, Slug};
+
+/// Every operation of the API, in reading order. The OpenAPI document has exactly these.
+pub fn table() -> Vec<Route> {
+    vec![
+        Route::post("/v1/accounts", accounts::open::open_account),
+        Route::get("/v1/accounts", accounts::list::list_accounts),
+        Route::get("/v1/accounts/{id}", accounts::get::get_account),
+        Route::post("/v1/accounts/{id}/deposits", accounts::deposit::deposit),
+        Route::post("/v1/accounts/{id}/withdrawals", accounts::withdraw::withdraw),
+        Route::post("/v1/accounts/{id}/close", accounts::close::close_account),
+        Route::get("/v1/accounts/{id}/entries", accounts::entries::list_entries),
+        Route::post("/v1/transfers", transfers::transfer::transfer),
+        Route::get("/v1/movements/{id}", movements::get::get_movement),
+        Route::get("/v1/collecting-accounts", collecting_accounts::list_collecting_accounts),
+        Route::post("/v1/orders", orders::place::place_order),
+        Route::get("/v1/orders", orders::list::list_orders),
+        Route::get("/v1/orders/{id}", orders::get::get_order),
+        Route::get("/v1/idempotency-keys/{key}", idempotency_keys::get_idempotency_key),
+        Route::get("/healthz", operations::healthz::healthz),
+        Route::get("/readyz", operations::readyz::readyz),
+        Route::get("/metrics", operations::metrics::metrics),
+        Route::get("/openapi.json", operations::openapi_json::openapi_json),
+        Route::get("/docs", operations::docs::docs),
+        Route::get("/problems", operations::problems::problems),
+        Route::get("/problems/{slug}", operations::problems::problem),
+    ]
+}
+
+/// The router of [`table`], whose own refusals are problems too.
+pub fn router() -> Router<AppState> {
+    let mut router = Router::new();
+    for route in table() {
+        router = router.route(route.path, route.handler);
+    }
+    // What Swagger UI's page loads. Its name is no operation.
+    router = router
+        .route("/docs/", get(operations::docs::docs))
+        .route("/docs/{*file}", get(operations::docs::file));
+    router.fallback(unknown_route).method_not_allowed_fallback(other_method)
+}
+
+/// One operation: a method, a path template, and what serves it.
+#[derive(Debug)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path, with parameters in braces.
+    pub path: &'static str,
+    handler: MethodRouter<AppState>,
+}
+
+impl Route {
+    fn get<T: 'static>(path: &'static str, handler: impl Handler<T, AppState>) -> Self {
+        Self { method: Method::GET, path, handler: get(handler) }
+    }
+
+    fn post<T: 'static>(path: &'static str, handler: impl Handler<T, AppState>) -> Self {
+        Self { method: Method::POST, path, handler: post(handler) }
+    }
+}
+
+async fn unknown_route() -> Problem {
+    Problem::new(Slug::NotFound, "there is no such path")
+}
+
+/// The router adds `Allow`.
+async fn other_method(request: Request) -> Problem {
+    Problem::new(Slug::MethodNotAllowed, format!("the path does not have the method {}", request.method()))
+}

@@ -1,0 +1,115 @@
+//! `GET /v1/accounts/{id}/entries`
+
+use account::AccountId;
+use account::store::journal::{Direction, StatementLine};
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::time;
+use crate::app::AppState;
+use crate::page::{List, ListBody, Page};
+use crate::path::not_found;
+use crate::problem::Problem;
+use crate::problem::read_failure::read_failed;
+use crate::reading::{Reading, ok};
+
+/// A row of an account's statement. Rows are never changed.
+#[derive(Serialize, ToSchema, Debug)]
+#[schema(example = json!(EntryBody::example()))]
+pub struct EntryBody {
+    /// Its id.
+    #[schema(format = "uuid")]
+    id: String,
+    /// What moved the money: `deposit`, `withdrawal`, `transfer` or `order_payment`.
+    kind: String,
+    /// `debit` when money left the account, `credit` when it came in.
+    #[schema(pattern = "^(debit|credit)$")]
+    direction: &'static str,
+    /// How much moved.
+    amount: String,
+    /// The account's currency (ISO 4217).
+    currency: &'static str,
+    /// The other account: the id of a customer's, or the name of a collecting one, such as `outside` or `revenue`.
+    counter_account: String,
+    /// What was available afterwards.
+    available_after: String,
+    /// What was frozen afterwards.
+    held_after: String,
+    /// The account's version that the row made. It orders the statement.
+    account_version: i64,
+    /// The client's own name for the movement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+    /// The order that it was for.
+    #[schema(format = "uuid")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_id: Option<String>,
+    /// When it was decided.
+    #[schema(format = "date-time")]
+    created_at: String,
+}
+
+impl From<StatementLine> for EntryBody {
+    fn from(line: StatementLine) -> Self {
+        Self {
+            id: line.entry_id.to_string(),
+            kind: line.kind,
+            direction: match line.direction {
+                Direction::Debit => "debit",
+                Direction::Credit => "credit",
+            },
+            amount: line.amount.to_string(),
+            currency: line.amount.currency().code(),
+            counter_account: line.counter_account,
+            available_after: line.available_after.to_string(),
+            held_after: line.held_after.to_string(),
+            account_version: line.account_version,
+            reference: line.reference,
+            order_id: line.order_id.map(|id| id.to_string()),
+            created_at: time(line.created_at),
+        }
+    }
+}
+
+impl EntryBody {
+    fn example() -> Self {
+        Self {
+            id: "0193e1c5-7d3a-7b52-8a34-5f1d2c9b7e62".to_owned(),
+            kind: "deposit".to_owned(),
+            direction: "credit",
+            amount: "100.00".to_owned(),
+            currency: "CNY",
+            counter_account: "outside".to_owned(),
+            available_after: "10100.00".to_owned(),
+            held_after: "0.00".to_owned(),
+            account_version: 2,
+            reference: Some("D-1001".to_owned()),
+            order_id: None,
+            created_at: "2026-01-31T09:30:00.123456Z".to_owned(),
+        }
+    }
+}
+
+/// Read an account's statement
+///
+/// Newest first, by the account's version, which every row raises by one.
+#[utoipa::path(
+    get, path = "/v1/accounts/{id}/entries", tag = "accounts",
+    responses((status = 200, description = "A page of the statement.", body = ListBody<EntryBody>,
+        example = json!({ "data": [EntryBody::example()], "next_cursor": null })))
+)]
+pub async fn list_entries(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
+    let Reading::<AccountId> { client_id, path: id, mut query } = Reading::read(&state, request).await?;
+    let page = Page::read(List { name: "entries", scope: id.0 }, &mut query);
+    query.finish()?;
+    // A statement without rows and an account that is not there are different answers.
+    let account = account::store::accounts::find(state.database.pool(), client_id, id).await;
+    account.map_err(|error| read_failed(&error))?.ok_or_else(not_found)?;
+    let before = page.before.map(|position| i64::try_from(position).unwrap_or(i64::MAX));
+    let lines =
+        account::store::journal::statement(state.database.pool(), client_id, id, before, page.fetch());
+    let lines = lines.await.map_err(|error| read_failed(&error))?;
+    Ok(ok(&page.body::<_, EntryBody>(lines, |line| u128::from(line.account_version.unsigned_abs()))))
+}

@@ -1,0 +1,24 @@
+//! `GET /v1/accounts/{id}`
+
+use account::AccountId;
+use axum::extract::{Request, State};
+use axum::response::Response;
+
+use super::AccountBody;
+use crate::app::AppState;
+use crate::path::not_found;
+use crate::problem::Problem;
+use crate::problem::read_failure::read_failed;
+use crate::reading::{Reading, ok};
+
+/// Look at an account
+#[utoipa::path(
+    get, path = "/v1/accounts/{id}", tag = "accounts",
+    responses((status = 200, description = "The account as it is now.", body = AccountBody))
+)]
+pub async fn get_account(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
+    let Reading::<AccountId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
+    let account = account::store::accounts::find(state.database.pool(), client_id, id).await;
+    let account = account.map_err(|error| read_failed(&error))?.ok_or_else(not_found)?;
+    Ok(ok(&AccountBody::from(account)))
+}

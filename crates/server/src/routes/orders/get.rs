@@ -1,0 +1,24 @@
+//! `GET /v1/orders/{id}`
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use order::OrderId;
+
+use super::OrderBody;
+use crate::app::AppState;
+use crate::path::not_found;
+use crate::problem::Problem;
+use crate::problem::read_failure::read_failed;
+use crate::reading::{Reading, ok};
+
+/// Look at an order
+#[utoipa::path(
+    get, path = "/v1/orders/{id}", tag = "orders",
+    responses((status = 200, description = "The order as it is now.", body = OrderBody))
+)]
+pub async fn get_order(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
+    let Reading::<OrderId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
+    let order = order::store::find(state.database.pool(), client_id, id).await;
+    let order = order.map_err(|error| read_failed(&error))?.ok_or_else(not_found)?;
+    Ok(ok(&OrderBody::from(order)))
+}

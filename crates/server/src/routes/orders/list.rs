@@ -1,0 +1,46 @@
+//! `GET /v1/orders`
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use order::OrderId;
+use uuid::Uuid;
+
+use super::OrderBody;
+use crate::app::AppState;
+use crate::body::words;
+use crate::page::{List, ListBody, Page};
+use crate::path::{Nothing, position_of};
+use crate::problem::Problem;
+use crate::problem::read_failure::read_failed;
+use crate::reading::{Reading, ok};
+
+/// List the orders
+///
+/// Newest first; or the one that has a number.
+#[utoipa::path(
+    get, path = "/v1/orders", tag = "orders",
+    params(("client_order_no" = Option<String>, Query, description = "Only the order of this number.",
+        min_length = 1, max_length = 64, example = "A-1001")),
+    responses((status = 200, description = "A page of orders.", body = ListBody<OrderBody>,
+        example = json!({ "data": [OrderBody::example()], "next_cursor": null })))
+)]
+pub async fn list_orders(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
+    let Reading { client_id, path: Nothing, mut query } = Reading::read(&state, request).await?;
+    let page = Page::read(List { name: "orders", scope: client_id.0 }, &mut query);
+    let number = query.take("client_order_no", words::printable_text);
+    if number.is_some() && page.before.is_some() {
+        query.fault("cursor", "has no meaning beside client_order_no, which names one order");
+    }
+    query.finish()?;
+
+    let pool = state.database.pool();
+    let orders = match number {
+        Some(number) => order::store::find_by_number(pool, client_id, &number).await.map(Vec::from_iter),
+        None => {
+            let before = page.before.map(|position| OrderId(Uuid::from_u128(position)));
+            order::store::list(pool, client_id, before, page.fetch()).await
+        }
+    };
+    let orders = orders.map_err(|error| read_failed(&error))?;
+    Ok(ok(&page.body::<_, OrderBody>(orders, |order| position_of(order.id.0))))
+}

@@ -1,0 +1,3 @@
+//! Transfers: `/v1/transfers`.
+
+pub mod transfer;

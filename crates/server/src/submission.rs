@@ -1,0 +1,285 @@
+//! A request that would have an effect, from its first header to its answer. Every `POST` comes this way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use client::store::KeyHolder;
+use desk::{Answered, Command};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use idempotency::fingerprint::Meaning;
+use idempotency::key::KeyError;
+use idempotency::{Answer, Key, Name, prefer};
+use serde::Deserialize;
+
+use crate::access_log::Facts;
+use crate::app::AppState;
+use crate::body::{self, RequestBody, receive};
+use crate::path::{self, Named};
+use crate::problem::{self, Problem, Slug};
+
+/// Says that an answer is that of an earlier request under the same key.
+pub const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// Says how long the answer would have waited for the first (RFC 7240).
+pub const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+
+/// A request that has passed every check that needs no books.
+#[derive(Debug)]
+pub struct Submission<N, B> {
+    /// What its path names.
+    pub path: N,
+    /// What its body says.
+    pub body: B,
+    /// Who asks, and how.
+    pub asker: Asker,
+}
+
+/// Who asks, under which key, and how long it would wait.
+#[derive(Debug)]
+pub struct Asker {
+    client: Arc<KeyHolder>,
+    key: Key,
+    wait: Option<Duration>,
+    facts: Arc<Facts>,
+}
+
+impl<N: Named, B: RequestBody> Submission<N, B> {
+    /// Reads a request whose route and method are known. When several things are wrong with it, the first line that
+    /// finds one answers: this order is a promise of the API.
+    ///
+    /// # Errors
+    ///
+    /// In order: 401, 429, 404 for a path that can name nothing, 413, 415, 400 for the key, 400 for the JSON, 422 for the
+    /// schema. None of them is stored; the key stays free.
+    pub async fn read(state: &AppState, request: Request) -> Result<Self, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let facts = Facts::of(&parts.extensions);
+
+        let client = admit(state, &parts, &facts).await?;
+        let path = path::named(&mut parts).await?;
+        let bytes = facts.reading_body(receive::receive(body, state.settings.body_bytes_max)).await?;
+        if !(bytes.is_empty() && B::OPTIONAL) {
+            receive::expect_json(&parts.headers)?;
+        }
+        let key = key_of(&parts.headers)?;
+        facts.note_key(&key);
+        let body = body::parse(&bytes)?;
+
+        let wait = prefer::wait(parts.headers.get_all("prefer").iter().map(HeaderValue::as_bytes));
+        Ok(Self { path, body, asker: Asker { client, key, wait, facts } })
+    }
+}
+
+/// Who asks, unless it asks too often.
+///
+/// # Errors
+///
+/// `unauthorized`, `unavailable`, `rate-limited`.
+pub async fn admit(state: &AppState, parts: &Parts, facts: &Facts) -> Result<Arc<KeyHolder>, Problem> {
+    let client = state.keys.authenticate(&parts.headers).await?;
+    facts.note_client(&client);
+    if let Some(limit) = &state.rate_limit {
+        limit.take(client.client_id)?;
+    }
+    Ok(client)
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
+    let fields = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    Key::from_headers(fields).map_err(|error| {
+        let slug = match error {
+            KeyError::Missing => Slug::IdempotencyKeyMissing,
+            KeyError::Empty
+            | KeyError::TooLong { .. }
+            | KeyError::ForbiddenCharacter { .. }
+            | KeyError::NeedsQuotes { .. }
+            | KeyError::BrokenQuoting { .. }
+            | KeyError::Repeated
+            | KeyError::Conflicting => Slug::IdempotencyKeyMalformed,
+        };
+        Problem::new(slug, error.to_string())
+    })
+}
+
+impl Asker {
+    /// Asks the desk for an effect, and answers what it answers. `meaning` must say all that `command` does.
+    ///
+    /// # Errors
+    ///
+    /// What the desk could not do, as a problem that is not stored. A business refusal is an answer, and no error.
+    pub async fn submit(
+        self,
+        state: &AppState,
+        operation: &'static str,
+        meaning: Meaning,
+        command: Command,
+    ) -> Result<Response, Problem> {
+        let request = desk::Request {
+            name: Name { client_id: self.client.client_id, key: self.key },
+            fingerprint: meaning.fingerprint(),
+            operation,
+            command,
+            request_id: self.facts.request_id().to_owned(),
+        };
+        self.facts.note_submitted();
+        let reply = state.desk.submit(request, self.wait).await;
+        state.metrics.submission(outcome_of(&reply.answered));
+
+        let mut response = respond(reply.answered).unwrap_or_else(IntoResponse::into_response);
+        if let Some(wait) = self.wait.filter(|_| reply.waited) {
+            let applied =
+                HeaderValue::from_str(&format!("wait={}", wait.as_secs())).expect("digits and ASCII");
+            response.headers_mut().insert(PREFERENCE_APPLIED, applied);
+        }
+        Ok(response)
+    }
+}
+
+/// The one place that decides what the desk's answers are in HTTP.
+fn respond(answered: Answered) -> Result<Response, Problem> {
+    let problem = match answered {
+        Answered::Ran(answer) => return Ok(answer_response(answer)),
+        Answered::Replayed(answer) => {
+            let mut response = answer_response(answer);
+            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+            return Ok(response);
+        }
+        Answered::InProgress => Problem::new(
+            Slug::IdempotencyInProgress,
+            "the first request under this key is still running; ask again under the same key",
+        ),
+        Answered::Reused => Problem::new(
+            Slug::IdempotencyKeyReused,
+            "the key has been used for another request; use a new key for a new operation",
+        ),
+        Answered::Contended => Problem::new(
+            Slug::BalanceContended,
+            "the balance changed at every attempt; nothing was done, retry with the same key",
+        ),
+        Answered::Overloaded => Problem::new(
+            Slug::Overloaded,
+            "too many requests are waiting; nothing was done, retry with the same key",
+        ),
+        Answered::Unavailable => Problem::new(
+            Slug::Unavailable,
+            "the database cannot be reached; nothing was done, retry with the same key",
+        ),
+        Answered::OutcomeUnknown => Problem::new(
+            Slug::OutcomeUnknown,
+            "the effect may have happened or not; retry with the same key only, which tells",
+        ),
+        Answered::Failed => Problem::new(
+            Slug::Internal,
+            "the server made a mistake, which is logged under the id of this request; retry with the same key",
+        ),
+    };
+    Err(problem)
+}
+
+/// What the desk answered, as a word for the metrics.
+fn outcome_of(answered: &Answered) -> &'static str {
+    match answered {
+        Answered::Ran(_) => "ran",
+        Answered::Replayed(_) => "replayed",
+        Answered::InProgress => "in_progress",
+        Answered::Reused => "reused",
+        Answered::Contended => "contended",
+        Answered::Overloaded => "overloaded",
+        Answered::Unavailable => "unavailable",
+        Answered::OutcomeUnknown => "outcome_unknown",
+        Answered::Failed => "failed",
+    }
+}
+
+/// The stored answer, byte for byte.
+fn answer_response(answer: Answer) -> Response {
+    let slug = slug_of(&answer);
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Some(slug) = slug {
+        response.extensions_mut().insert(slug);
+    }
+    let headers = response.headers_mut();
+    if let Ok(content_type) = HeaderValue::from_str(&answer.content_type) {
+        headers.insert(header::CONTENT_TYPE, content_type);
+    }
+    if let Some(location) = answer.location.and_then(|location| HeaderValue::try_from(location).ok()) {
+        headers.insert(header::LOCATION, location);
+    }
+    response
+}
+
+/// What kind of problem a stored answer is: for the log and the metrics, which see the words only.
+fn slug_of(answer: &Answer) -> Option<Slug> {
+    #[derive(Deserialize)]
+    struct Typed<'a> {
+        r#type: &'a str,
+    }
+    if answer.content_type != problem::CONTENT_TYPE {
+        return None;
+    }
+    let typed: Typed<'_> = serde_json::from_slice(&answer.body).ok()?;
+    Slug::from_word(typed.r#type.strip_prefix("/problems/")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn stored() -> Answer {
+        Answer {
+            status: 201,
+            content_type: Cow::Borrowed("application/json"),
+            location: Some("/v1/orders/1".to_owned()),
+            body: Bytes::from_static(b"{}"),
+        }
+    }
+
+    #[test]
+    fn a_replay_differs_from_the_first_answer_in_one_header_only() {
+        let first = respond(Answered::Ran(stored())).unwrap();
+        let mut again = respond(Answered::Replayed(stored())).unwrap();
+        assert_eq!(again.headers_mut().remove(REPLAYED).unwrap(), "true");
+        assert_eq!(first.status(), again.status());
+        assert_eq!(first.headers(), again.headers());
+    }
+
+    #[test]
+    fn the_kind_of_a_stored_refusal_is_known() {
+        let problem = Problem::new(Slug::InsufficientFunds, "too little");
+        let refusal = Answer {
+            status: 402,
+            content_type: Cow::Borrowed(problem::CONTENT_TYPE),
+            location: None,
+            body: problem.document("r-1"),
+        };
+        assert_eq!(slug_of(&refusal), Some(Slug::InsufficientFunds));
+        assert_eq!(slug_of(&stored()), None);
+    }
+
+    #[test]
+    fn what_the_desk_could_not_do_is_never_a_stored_kind_of_problem() {
+        let table = [
+            (Answered::InProgress, 409, "idempotency-in-progress"),
+            (Answered::Reused, 422, "idempotency-key-reused"),
+            (Answered::Contended, 503, "balance-contended"),
+            (Answered::Overloaded, 503, "overloaded"),
+            (Answered::Unavailable, 503, "unavailable"),
+            (Answered::OutcomeUnknown, 503, "outcome-unknown"),
+            (Answered::Failed, 500, "internal"),
+        ];
+        for (answered, status, word) in table {
+            let problem = respond(answered).unwrap_err();
+            assert_eq!((problem.status().as_u16(), problem.slug.as_str()), (status, word));
+            assert!(!problem.slug.entry().stored);
+        }
+    }
+}
