@@ -94,11 +94,13 @@ impl Bench {
         }
         self.hooks.after(Step::Saved).await;
 
+        decided.iter_mut().for_each(|decided| decided.job.note_commit_sent());
         if let Err(error) = self.connection.ask(store::commit).await {
             let fault = judge_commit(error);
-            if matches!(fault, Fault::Unknown(_)) {
-                for Decided { job, record } in &mut decided {
-                    job.standing = job.standing.commit_lost(record.answer.clone());
+            for Decided { job, record } in &mut decided {
+                match fault {
+                    Fault::Unknown(_) => job.standing = job.standing.commit_lost(record.answer.clone()),
+                    _ => job.note_commit_refused(),
                 }
             }
             return Err(give_back(jobs, held, unsettle(decided), fault));

@@ -56,7 +56,13 @@ impl InFlight {
                     first_seen_at: now,
                     answered: answered.clone(),
                 });
-                let ticket = Ticket { names: self.clone(), name: name.clone(), answer, answered: false };
+                let ticket = Ticket {
+                    names: self.clone(),
+                    name: name.clone(),
+                    answer,
+                    answered: false,
+                    if_lost: Answered::Failed,
+                };
                 Entered::First(ticket, Awaited(answered))
             }
         }
@@ -84,13 +90,14 @@ impl InFlight {
 }
 
 /// The obligation to answer for a name. Dropped without an answer, as when a task panics, it answers
-/// [`Answered::Failed`]: nobody is left waiting.
+/// [`Answered::Failed`], or what [`Ticket::if_lost`] has said: nobody is left waiting.
 #[derive(Debug)]
 pub struct Ticket {
     names: InFlight,
     name: Name,
     answer: watch::Sender<Option<Answered>>,
     answered: bool,
+    if_lost: Answered,
 }
 
 impl Ticket {
@@ -98,6 +105,11 @@ impl Ticket {
     /// again must find the record, not a request that seems to be running.
     pub fn answer(mut self, answered: Answered) {
         self.settle(answered);
+    }
+
+    /// Says what is true from now on, should the ticket be lost.
+    pub fn if_lost(&mut self, answered: Answered) {
+        self.if_lost = answered;
     }
 
     fn settle(&mut self, answered: Answered) {
@@ -110,7 +122,7 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         if !self.answered {
-            self.settle(Answered::Failed);
+            self.settle(self.if_lost.clone());
         }
     }
 }
@@ -171,5 +183,14 @@ mod tests {
         drop(ticket);
         assert!(matches!(first.answer().await, Answered::Failed));
         assert!(names.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_ticket_that_is_lost_during_a_commit_does_not_say_that_nothing_happened() {
+        let names = InFlight::default();
+        let Entered::First(mut ticket, first) = enter(&names, "a") else { panic!("nobody was there") };
+        ticket.if_lost(Answered::OutcomeUnknown);
+        drop(ticket);
+        assert!(matches!(first.answer().await, Answered::OutcomeUnknown));
     }
 }

@@ -3,10 +3,12 @@
 //! It never waits for more to arrive: at rest a batch is one command, under load it is many.
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use futures::FutureExt;
 use idempotency::{Answer, Record};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -48,6 +50,16 @@ impl Job {
     /// A request that has just come.
     pub fn new(request: Request, ids: Ids, asked_at: DateTime<Utc>, ticket: Ticket) -> Self {
         Self { request, ids, asked_at, standing: Standing::Fresh, failed_before: None, ticket }
+    }
+
+    /// Notes that the commit of its effect is being sent: whoever loses the job now does not know what happened.
+    pub fn note_commit_sent(&mut self) {
+        self.ticket.if_lost(Answered::OutcomeUnknown);
+    }
+
+    /// Notes that PostgreSQL said that the commit did not happen.
+    pub fn note_commit_refused(&mut self) {
+        self.ticket.if_lost(Answered::Failed);
     }
 
     /// Answers it.
@@ -146,6 +158,9 @@ impl Lane {
     }
 
     /// Runs what comes, until the queue is closed and empty.
+    ///
+    /// A batch that panics answers for itself, each job by its ticket, and the lane goes on with the next: else
+    /// one mistake in a rule would close this lane's accounts until somebody restarts the service.
     pub async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         let batch_max = self.bench.settings.batch_max;
         let mut jobs = Vec::with_capacity(batch_max);
@@ -154,7 +169,13 @@ impl Lane {
             self.metrics.queued.dec_by(i64::try_from(size).unwrap_or(i64::MAX));
             self.metrics.batch_size.observe(f64::from(u32::try_from(size).unwrap_or(u32::MAX)));
             let begun = Instant::now();
-            self.run_all(std::mem::take(&mut jobs)).await;
+            let batch = self.run_all(std::mem::take(&mut jobs));
+            // What is kept from batch to batch is the connection, which may be in the middle of an answer and is
+            // given up; the statements composed so far; and the collecting accounts that are committed.
+            if AssertUnwindSafe(batch).catch_unwind().await.is_err() {
+                tracing::error!(commands = size, "a batch panicked");
+                self.bench.connection.give_up();
+            }
             self.metrics.batch_seconds.observe(begun.elapsed().as_secs_f64());
         }
     }
@@ -167,7 +188,8 @@ impl Lane {
         }
     }
 
-    /// Runs a batch until everybody in it is answered, or answers the smaller batches it must be split into.
+    /// Runs a batch until everybody in it is answered, or answers the smaller batches it must be split into, the
+    /// last to be run first.
     async fn run_batch(&mut self, mut jobs: Vec<Job>) -> Vec<Vec<Job>> {
         let mut tries = 0;
         // Optimistic at first. Whoever has lost once locks what it reads, and cannot lose for ever.
@@ -209,7 +231,7 @@ impl Lane {
                 }
                 // So that no command fails for its neighbour's sake.
                 Fault::Command(_) if jobs.len() > 1 => {
-                    return jobs.into_iter().map(|job| vec![job]).collect();
+                    return jobs.into_iter().rev().map(|job| vec![job]).collect();
                 }
                 Fault::Command(error) => {
                     for job in &jobs {

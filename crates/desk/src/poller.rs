@@ -18,20 +18,36 @@ pub struct Poller(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    waiting: Mutex<HashMap<Name, Vec<oneshot::Sender<()>>>>,
+    /// None once the poller has stopped: then there is nobody to wait for.
+    waiting: Mutex<Waiting>,
     arrived: Notify,
 }
 
+type Waiters = HashMap<Name, Vec<oneshot::Sender<()>>>;
+
+#[derive(Debug)]
+struct Waiting(Option<Waiters>);
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self(Some(Waiters::default()))
+    }
+}
+
 impl Poller {
-    /// Waits until no transaction runs the name any more; `false` if the deadline came first.
+    /// Waits until no transaction runs the name any more; `false` if the deadline came first, or the end of the
+    /// service.
     pub async fn freed(&self, name: &Name, deadline: Instant) -> bool {
         let (free, freed) = oneshot::channel();
-        self.waiting().entry(name.clone()).or_default().push(free);
+        match &mut self.waiting().0 {
+            Some(waiters) => waiters.entry(name.clone()).or_default().push(free),
+            None => return false,
+        }
         self.0.arrived.notify_one();
         matches!(timeout_at(deadline, freed).await, Ok(Ok(())))
     }
 
-    /// Asks, every `interval` while somebody waits, until `stop`.
+    /// Asks, every `interval` while somebody waits, until `stop`: then nobody waits any longer.
     pub async fn run(self, pool: PgPool, interval: Duration, stop: CancellationToken) {
         loop {
             let names = self.names();
@@ -39,7 +55,7 @@ impl Poller {
                 if names.is_empty() { self.0.arrived.notified().await } else { sleep(interval).await }
             };
             tokio::select! {
-                () = stop.cancelled() => return,
+                () = stop.cancelled() => break,
                 () = pause => {}
             }
             let names = self.names();
@@ -51,28 +67,31 @@ impl Poller {
                 Err(error) => tracing::debug!(%error, "cannot ask which names are running"),
             }
         }
+        self.waiting().0 = None;
     }
 
     /// The names that somebody still waits for.
     fn names(&self) -> Vec<Name> {
         let mut waiting = self.waiting();
-        waiting.retain(|_, waiters| {
+        let Some(names) = &mut waiting.0 else { return Vec::new() };
+        names.retain(|_, waiters| {
             waiters.retain(|waiter| !waiter.is_closed());
             !waiters.is_empty()
         });
-        waiting.keys().cloned().collect()
+        names.keys().cloned().collect()
     }
 
     fn wake<'a>(&self, free: impl Iterator<Item = &'a Name>) {
         let mut waiting = self.waiting();
-        for waiter in free.filter_map(|name| waiting.remove(name)).flatten() {
+        let Some(names) = &mut waiting.0 else { return };
+        for waiter in free.filter_map(|name| names.remove(name)).flatten() {
             // Whoever stopped waiting meanwhile need not be told.
             let _ = waiter.send(());
         }
     }
 
     // A panic while the lock is held leaves the map as good as it was: every change is a single call.
-    fn waiting(&self) -> MutexGuard<'_, HashMap<Name, Vec<oneshot::Sender<()>>>> {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

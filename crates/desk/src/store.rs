@@ -44,6 +44,9 @@ pub async fn rollback(connection: &mut PgConnection) -> sqlx::Result<()> {
     connection.execute(sqlx::raw_sql("ROLLBACK")).await.map(drop)
 }
 
+/// Every statement of this file that has a text of its own, by name, to be checked against the schema.
+pub const STATEMENTS: &[(&str, &str)] = &[("ROLE_FITS", ROLE_FITS)];
+
 const ROLE_FITS: &str = "
     SELECT EXISTS (
         SELECT
@@ -117,12 +120,54 @@ enum Rows {
     AtMost,
 }
 
-/// A statement that is a part of the one that saves.
+/// What a part of the statement that saves is called there, and its SQL.
+type Piece = (&'static str, &'static str);
+
+const RECORDS_NEW: Piece = ("records_new", idempotency::store::INSERT);
+const RECORDS_AGAIN: Piece = ("records_again", idempotency::store::UPDATE);
+const MOVEMENTS_NEW: Piece = ("movements_new", movements::INSERT);
+const ORDERS_NEW: Piece = ("orders_new", order::store::INSERT);
+const ACCOUNTS_NEW: Piece = ("accounts_new", accounts::INSERT);
+const COLLECTING_NEW: Piece = ("collecting_new", collecting::INSERT_ACCOUNTS);
+const ENTRIES_NEW: Piece = ("entries_new", journal::INSERT);
+const TOTALS_NEW: Piece = ("totals_new", collecting::INSERT_TOTALS);
+const EVENTS_NEW: Piece = ("events_new", events::store::INSERT);
+const ACCOUNTS_UNCHANGED: Piece = ("accounts_unchanged", accounts::UNCHANGED);
+const ACCOUNTS_CHANGED: Piece = ("accounts_changed", accounts::UPDATE);
+
+/// Every piece, in the order in which [`compose`] takes those that have rows.
+const PIECES: [Piece; 11] = [
+    RECORDS_NEW,
+    RECORDS_AGAIN,
+    MOVEMENTS_NEW,
+    ORDERS_NEW,
+    ACCOUNTS_NEW,
+    COLLECTING_NEW,
+    ENTRIES_NEW,
+    TOTALS_NEW,
+    EVENTS_NEW,
+    ACCOUNTS_UNCHANGED,
+    ACCOUNTS_CHANGED,
+];
+
+/// The statement that saves a batch in which there is something of everything: to be checked and planned as a
+/// whole.
+pub fn save_of_everything() -> String {
+    let parts: Vec<Part> = PIECES.iter().map(|piece| Part { piece: *piece, rows: Rows::AtMost }).collect();
+    merged(&parts)
+}
+
+/// A piece, and how many rows it must write.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    name: &'static str,
-    sql: &'static str,
+    piece: Piece,
     rows: Rows,
+}
+
+impl Part {
+    fn of(piece: Piece, rows: usize) -> Self {
+        Self { piece, rows: Rows::All(rows) }
+    }
 }
 
 fn compose(writes: &Writes) -> Result<(Vec<Part>, PgArguments), BoxDynError> {
@@ -132,77 +177,45 @@ fn compose(writes: &Writes) -> Result<(Vec<Part>, PgArguments), BoxDynError> {
 
     if !records_new.is_empty() {
         idempotency::store::bind_inserts(&mut arguments, records_new)?;
-        parts.push(Part {
-            name: "records_new",
-            sql: idempotency::store::INSERT,
-            rows: Rows::All(records_new.len()),
-        });
+        parts.push(Part::of(RECORDS_NEW, records_new.len()));
     }
     if !records_again.is_empty() {
         idempotency::store::bind_updates(&mut arguments, records_again)?;
-        parts.push(Part {
-            name: "records_again",
-            sql: idempotency::store::UPDATE,
-            rows: Rows::All(records_again.len()),
-        });
+        parts.push(Part::of(RECORDS_AGAIN, records_again.len()));
     }
     if !changes.movements.is_empty() {
         movements::bind_inserts(&mut arguments, &changes.movements)?;
-        parts.push(Part {
-            name: "movements_new",
-            sql: movements::INSERT,
-            rows: Rows::All(changes.movements.len()),
-        });
+        parts.push(Part::of(MOVEMENTS_NEW, changes.movements.len()));
     }
     if !changes.orders.is_empty() {
         order::store::bind_inserts(&mut arguments, &changes.orders)?;
-        parts.push(Part {
-            name: "orders_new",
-            sql: order::store::INSERT,
-            rows: Rows::All(changes.orders.len()),
-        });
+        parts.push(Part::of(ORDERS_NEW, changes.orders.len()));
     }
     if !changes.accounts_opened.is_empty() {
         accounts::bind_inserts(&mut arguments, &changes.accounts_opened)?;
-        parts.push(Part {
-            name: "accounts_new",
-            sql: accounts::INSERT,
-            rows: Rows::All(changes.accounts_opened.len()),
-        });
+        parts.push(Part::of(ACCOUNTS_NEW, changes.accounts_opened.len()));
     }
     if !accounts_collecting.is_empty() {
         collecting::bind_accounts(&mut arguments, accounts_collecting)?;
-        parts.push(Part { name: "collecting_new", sql: collecting::INSERT_ACCOUNTS, rows: Rows::AtMost });
+        parts.push(Part { piece: COLLECTING_NEW, rows: Rows::AtMost });
     }
     if !changes.entries.is_empty() {
         journal::bind_inserts(&mut arguments, &changes.entries)?;
-        parts.push(Part {
-            name: "entries_new",
-            sql: journal::INSERT,
-            rows: Rows::All(changes.entries.len()),
-        });
+        parts.push(Part::of(ENTRIES_NEW, changes.entries.len()));
     }
     let totals = collecting_rules::totals(&changes.entries);
     if !totals.is_empty() {
         collecting::bind_totals(&mut arguments, &totals)?;
-        parts.push(Part {
-            name: "totals_new",
-            sql: collecting::INSERT_TOTALS,
-            rows: Rows::All(totals.len()),
-        });
+        parts.push(Part::of(TOTALS_NEW, totals.len()));
     }
     if !events.is_empty() {
         events::store::bind_inserts(&mut arguments, events)?;
-        parts.push(Part { name: "events_new", sql: events::store::INSERT, rows: Rows::All(events.len()) });
+        parts.push(Part::of(EVENTS_NEW, events.len()));
     }
     if !changes.accounts_relied_on.is_empty() {
         let relied_on: Vec<_> = changes.accounts_relied_on.iter().collect();
         accounts::bind_unchanged(&mut arguments, &relied_on)?;
-        parts.push(Part {
-            name: "accounts_unchanged",
-            sql: accounts::UNCHANGED,
-            rows: Rows::All(relied_on.len()),
-        });
+        parts.push(Part::of(ACCOUNTS_UNCHANGED, relied_on.len()));
     }
     if !changes.accounts_changed.is_empty() {
         let changed: Vec<_> = changes
@@ -211,7 +224,7 @@ fn compose(writes: &Writes) -> Result<(Vec<Part>, PgArguments), BoxDynError> {
             .map(|(account, version_read)| accounts::Change { account, version_read: *version_read })
             .collect();
         accounts::bind_updates(&mut arguments, &changed)?;
-        parts.push(Part { name: "accounts_changed", sql: accounts::UPDATE, rows: Rows::All(changed.len()) });
+        parts.push(Part::of(ACCOUNTS_CHANGED, changed.len()));
     }
     Ok((parts, arguments))
 }
@@ -222,7 +235,7 @@ pub struct Statements(HashMap<Vec<&'static str>, Arc<str>>);
 
 impl Statements {
     fn of(&mut self, parts: &[Part]) -> Arc<str> {
-        let names: Vec<&'static str> = parts.iter().map(|part| part.name).collect();
+        let names: Vec<&'static str> = parts.iter().map(|part| part.piece.0).collect();
         self.0.entry(names).or_insert_with(|| merged(parts).into()).clone()
     }
 }
@@ -235,7 +248,7 @@ fn merged(parts: &[Part]) -> String {
     let mut with = Vec::new();
     let mut counts = Vec::new();
     let mut bound = 0;
-    for Part { name, sql, .. } in parts {
+    for Part { piece: (name, sql), .. } in parts {
         let (numbered, count) = renumbered(sql, bound);
         bound += count;
         with.push(format!("{name} AS ({numbered})"));
@@ -274,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_parts_are_asked_for_in_their_order() {
-        let part = |name| Part { name, sql: "INSERT INTO t SELECT $1 RETURNING 1", rows: Rows::All(1) };
+        let part = |name| Part::of((name, "INSERT INTO t SELECT $1 RETURNING 1"), 1);
         let sql = merged(&[part("first"), part("second")]);
         assert_eq!(
             sql,
