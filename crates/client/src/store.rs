@@ -16,6 +16,17 @@ pub struct KeyHolder {
     pub demo: bool,
 }
 
+/// Every statement of this file, by name, to be checked against the schema.
+pub const STATEMENTS: &[(&str, &str)] = &[
+    ("FIND_KEY_HOLDER", FIND_KEY_HOLDER),
+    ("INSERT_CLIENT", INSERT_CLIENT),
+    ("INSERT_API_KEY", INSERT_API_KEY),
+    ("FIND_CLIENT", FIND_CLIENT),
+    ("ALL_CLIENT_IDS", ALL_CLIENT_IDS),
+    ("LIST_CLIENTS", LIST_CLIENTS),
+    ("REVOKE_KEYS", REVOKE_KEYS),
+];
+
 const FIND_KEY_HOLDER: &str = "
     SELECT c.client_id, c.name, k.demo
     FROM api_keys k

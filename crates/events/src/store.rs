@@ -6,6 +6,9 @@ use sqlx::postgres::PgArguments;
 
 use crate::Event;
 
+/// Every statement of this file, by name, to be checked against the schema.
+pub const STATEMENTS: &[(&str, &str)] = &[("INSERT", INSERT)];
+
 /// Adds events: `$1` to `$8`, see [`bind_inserts`]. Returns a row for each.
 pub const INSERT: &str = "
     INSERT INTO outbox_events (

@@ -27,6 +27,16 @@ pub struct Claim {
     pub record: Option<Record>,
 }
 
+/// Every statement of this file, by name, to be checked against the schema.
+pub const STATEMENTS: &[(&str, &str)] = &[
+    ("CLAIM", CLAIM),
+    ("INSERT", INSERT),
+    ("UPDATE", UPDATE),
+    ("FIND", FIND),
+    ("RUNNING", RUNNING),
+    ("DELETE_EXPIRED", DELETE_EXPIRED),
+];
+
 /// One line for each name, in the order of the names: try its lock, and read its record.
 pub const CLAIM: &str = "
     SELECT n.position,

@@ -11,6 +11,15 @@ use uuid::Uuid;
 
 use crate::{Order, OrderId, OrderStatus, PaymentMethod};
 
+/// Every statement of this file, by name, to be checked against the schema.
+pub const STATEMENTS: &[(&str, &str)] = &[
+    ("TAKEN", TAKEN),
+    ("INSERT", INSERT),
+    ("FIND", FIND),
+    ("FIND_BY_NUMBER", FIND_BY_NUMBER),
+    ("LIST", LIST),
+];
+
 /// Which of these order numbers are taken, and by which order.
 pub const TAKEN: &str = "
     SELECT n.position, o.order_id

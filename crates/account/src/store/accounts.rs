@@ -10,6 +10,17 @@ use uuid::Uuid;
 use super::{amount_from, currency_from, unreadable};
 use crate::{Account, AccountId, AccountStatus};
 
+/// Every statement of this file, by name, to be checked against the schema.
+pub const STATEMENTS: &[(&str, &str)] = &[
+    ("LOAD", LOAD),
+    ("LOAD_LOCKED", LOAD_LOCKED),
+    ("INSERT", INSERT),
+    ("UPDATE", UPDATE),
+    ("UNCHANGED", UNCHANGED),
+    ("FIND", FIND),
+    ("LIST", LIST),
+];
+
 /// Reads accounts by id.
 pub const LOAD: &str = "
     SELECT a.client_id, a.account_id, a.owner, a.currency, a.status, a.available, a.held, a.version, a.created_at

@@ -11,6 +11,15 @@ use super::currency_from;
 use crate::Collecting;
 use crate::collecting::CollectingTotal;
 
+/// Every statement of this file, by name, to be checked against the schema.
+pub const STATEMENTS: &[(&str, &str)] = &[
+    ("INSERT_ACCOUNTS", INSERT_ACCOUNTS),
+    ("INSERT_TOTALS", INSERT_TOTALS),
+    ("BALANCES", BALANCES),
+    ("ROLL_UP", ROLL_UP),
+    ("TO_ROLL_UP", TO_ROLL_UP),
+];
+
 /// Adds the collecting accounts that are not there yet: `$1` to `$4`, see [`bind_accounts`].
 pub const INSERT_ACCOUNTS: &str = "
     INSERT INTO collecting_accounts (client_id, account_id, name, currency)

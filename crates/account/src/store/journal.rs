@@ -12,6 +12,9 @@ use uuid::Uuid;
 use super::{amount_from, currency_from, unreadable};
 use crate::{AccountId, Cause, Entry, EntryId, Side};
 
+/// Every statement of this file, by name, to be checked against the schema.
+pub const STATEMENTS: &[(&str, &str)] = &[("INSERT", INSERT), ("STATEMENT", STATEMENT)];
+
 /// Adds rows: `$1` to `$17`, see [`bind_inserts`].
 pub const INSERT: &str = "
     INSERT INTO journal_entries (

@@ -13,6 +13,9 @@ use crate::{AccountId, Movement, MovementId, MovementKind, Parties};
 /// The business key of a movement.
 pub type Reference = (ClientId, MovementKind, String);
 
+/// Every statement of this file, by name, to be checked against the schema.
+pub const STATEMENTS: &[(&str, &str)] = &[("TAKEN", TAKEN), ("INSERT", INSERT), ("FIND", FIND)];
+
 /// Which of these references are taken, and by which movement.
 pub const TAKEN: &str = "
     SELECT n.position, m.movement_id
