@@ -90,6 +90,11 @@ fn path() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 impl Options {
+    /// Where to listen.
+    pub fn listen(&self) -> &str {
+        if self.listen.is_empty() { LISTEN_DEFAULT } else { &self.listen }
+    }
+
     /// The database's URL. A variable that is set to nothing counts as not set.
     pub fn database_url(&self) -> Option<&str> {
         self.database_url.as_deref().filter(|url| !url.is_empty())
@@ -115,11 +120,19 @@ pub fn run() -> ExitCode {
     match run_command(command_line) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The chain of causes as one sentence. Nobody is left to tell if standard error is closed.
-            let _ = writeln!(io::stderr(), "onefold: {error:#}");
+            tell(&format!("onefold: {}", sentence(&error)));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error with its causes; a cause that the sentence tells already is left out.
+fn sentence(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+        "" => cause,
+        _ if told.contains(&cause) => told,
+        _ => format!("{told}: {cause}"),
+    })
 }
 
 fn run_command(command_line: CommandLine) -> anyhow::Result<()> {

@@ -54,12 +54,12 @@ pub struct Reserved {
 ///
 /// `address` is `HOST:PORT`; the host may be a name, and port 0 asks the system for a free one.
 pub async fn reserve(address: &str) -> anyhow::Result<Reserved> {
-    let candidates: Vec<SocketAddr> = lookup_host(address)
+    if !address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok()) {
+        bail!("cannot listen on {address:?}: it is not HOST:PORT, such as 127.0.0.1:8080 or localhost:0");
+    }
+    let candidates = lookup_host(address)
         .await
-        .with_context(|| {
-            format!("cannot listen on {address}: it is not HOST:PORT, such as 127.0.0.1:8080 or localhost:0")
-        })?
-        .collect();
+        .with_context(|| format!("cannot listen on {address}: the name is not known"))?;
     let mut last = None;
     for candidate in candidates {
         match bind(candidate) {

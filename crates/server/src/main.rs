@@ -1,3 +1,7 @@
-//! The command line of Onefold.
+//! The program `onefold`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    server::command_line::run()
+}

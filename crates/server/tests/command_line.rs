@@ -235,6 +235,8 @@ async fn a_database_of_ones_own_is_migrated_and_has_no_demo_data_unless_asked_fo
 
     let ended = home.run(&["--database-url", &url]).await;
     assert!(ended.sentence().contains("has no such database: create it"), "{ended:?}");
+    let ended = home.run(&["--database-url", &url.replace("user=onefold", "user=stranger")]).await;
+    assert!(ended.sentence().contains("does not let the user stranger in"), "{ended:?}");
     let postgres: PgConnectOptions = cluster.database_url("postgres").parse().unwrap();
     PgConnection::connect_with(&postgres).await.unwrap().execute("CREATE DATABASE books").await.unwrap();
 

@@ -20,7 +20,7 @@ const STOP_WITHIN: Duration = Duration::from_millis(9_500);
 /// Serves until SIGTERM or SIGINT.
 pub async fn run(options: &Options, configuration: &Configuration) -> anyhow::Result<()> {
     let stop = signals::first_signal()?;
-    let listen = listen::reserve(&options.listen).await?;
+    let listen = listen::reserve(options.listen()).await?;
     let Some(database) = open(options, configuration, &stop).await? else { return Ok(()) };
 
     let served = serve(options, configuration, listen, &database, &stop).await;

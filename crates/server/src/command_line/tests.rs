@@ -35,10 +35,20 @@ fn a_flag_works_before_and_after_its_command() {
 
 #[test]
 fn a_value_that_is_empty_counts_as_not_given() {
-    let options = parse(&["--database-url", "", "--data-dir", "", "--config", ""]).options;
+    let options = parse(&["--listen", "", "--database-url", "", "--data-dir", "", "--config", ""]).options;
+    assert_eq!(options.listen(), LISTEN_DEFAULT);
     assert_eq!(options.database_url(), None);
     assert_eq!(options.data_dir(), None);
     assert_eq!(options.configuration().unwrap(), Configuration::default());
+}
+
+#[test]
+fn a_cause_is_told_once() {
+    let io = || io::Error::other("the disk is full");
+    let told = anyhow::Error::new(io()).context("cannot write the books: the disk is full");
+    assert_eq!(sentence(&told), "cannot write the books: the disk is full");
+    let untold = anyhow::Error::new(io()).context("cannot write the books");
+    assert_eq!(sentence(&untold), "cannot write the books: the disk is full");
 }
 
 #[test]

@@ -169,7 +169,7 @@ async fn only_a_loopback_address_counts_as_one() {
 
 #[tokio::test]
 async fn what_is_no_address_is_refused_with_an_example() {
-    for address in ["8080", "", "127.0.0.1", "127.0.0.1:99999"] {
+    for address in ["8080", ":8080", "", "127.0.0.1", "127.0.0.1:99999"] {
         let refused = reserve(address).await.unwrap_err().to_string();
         assert!(refused.contains("such as 127.0.0.1:8080 or localhost:0"), "{refused}");
     }

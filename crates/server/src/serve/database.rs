@@ -29,7 +29,7 @@ pub async fn reach(options: &PgConnectOptions, wait: Duration) -> anyhow::Result
             return Err(unreachable(options, &error));
         }
         if !told {
-            tracing::warn!("waiting for the database at {}: {error}", place(options));
+            tracing::warn!("waiting for the database at {}: {}", place(options), reason(&error));
             told = true;
         }
         sleep(TRY_EVERY).await;
@@ -46,20 +46,28 @@ fn may_pass(error: &Error) -> bool {
 }
 
 fn unreachable(options: &PgConnectOptions, error: &Error) -> anyhow::Error {
-    let place = place(options);
-    let user = options.get_username();
+    let (place, reason, user) = (place(options), reason(error), options.get_username());
     let code = error.as_database_error().and_then(|error| error.code());
     match (error, code.as_deref()) {
-        (Error::Io(error), _) => anyhow!(
-            "the database at {place} does not answer ({error}): start it, or name another with --database-url"
+        (Error::Io(_), _) => anyhow!(
+            "the database at {place} does not answer ({reason}): start it, or name another with --database-url"
         ),
         (_, Some("28P01" | "28000")) => anyhow!(
-            "the database at {place} does not let the user {user} in: check user and password in --database-url ({error})"
+            "the database at {place} does not let the user {user} in ({reason}): check user and password in --database-url"
         ),
         (_, Some("3D000")) => anyhow!(
             "PostgreSQL at {place} has no such database: create it (createdb), or name another with --database-url"
         ),
-        _ => anyhow!("cannot use the database at {place}: {error}"),
+        _ => anyhow!("cannot use the database at {place}: {reason}"),
+    }
+}
+
+/// What went wrong, in as few words as tell it.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::Io(error) => error.to_string(),
+        Error::Database(error) => error.message().to_owned(),
+        error => error.to_string(),
     }
 }
 

@@ -50,16 +50,11 @@ impl Home {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onefold"));
         command.args(arguments).current_dir(self.directory.path()).kill_on_drop(true);
-        for variable in [
-            "ONEFOLD_LISTEN",
-            "DATABASE_URL",
-            "ONEFOLD_DATA_DIR",
-            "ONEFOLD_CONFIG",
-            "ONEFOLD_LOG",
-            "RUST_LOG",
-        ] {
+        for variable in ["DATABASE_URL", "ONEFOLD_DATA_DIR", "ONEFOLD_CONFIG", "ONEFOLD_LOG", "RUST_LOG"] {
             command.env_remove(variable);
         }
+        // A free port, unless a flag says otherwise.
+        command.env("ONEFOLD_LISTEN", "127.0.0.1:0");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -75,20 +70,14 @@ impl Home {
         }
     }
 
-    /// Starts a server on a free port, and waits until it listens.
+    /// Starts a server, and waits until it listens.
     pub async fn serve(&self) -> Server {
         self.serve_with(&[]).await
     }
 
-    /// Starts a server with these flags; on a free port unless they say otherwise.
+    /// Starts a server with these flags.
     pub async fn serve_with(&self, arguments: &[&str]) -> Server {
-        let anywhere = ["--listen", "127.0.0.1:0"];
-        let arguments = if arguments.contains(&"--listen") {
-            arguments.to_vec()
-        } else {
-            [&anywhere, arguments].concat()
-        };
-        let mut child = self.command(&arguments).spawn().expect("the server can be started");
+        let mut child = self.command(arguments).spawn().expect("the server can be started");
         let mut stdout = lines(child.stdout.take());
         let log = follow(lines(child.stderr.take()));
         let line = timeout(PATIENCE, stdout.next_line()).await.expect("the server comes up").expect("text");
