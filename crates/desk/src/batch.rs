@@ -19,6 +19,7 @@ use crate::decide::decide;
 use crate::desk::Answered;
 use crate::fault::{Conflict, Fault, judge, judge_commit};
 use crate::lane::Job;
+use crate::remembered::Remembered;
 use crate::store::{self, Saved, Statements, Writes};
 use crate::working_set::{Needs, WorkingSet};
 use crate::{Clock, Hooks, Outcome, Render, Settings, Step};
@@ -37,6 +38,8 @@ pub struct Bench {
     pub hooks: Hooks,
     /// The statements it has composed so far.
     pub statements: Statements,
+    /// Finished answers, shared by all lanes.
+    pub remembered: Arc<Remembered>,
     /// Collecting accounts that are known to be there.
     pub collecting_known: HashSet<Collecting>,
 }
@@ -48,6 +51,20 @@ struct Decided {
 }
 
 impl Bench {
+    /// A bench like this one, with a connection of its own that is not made yet.
+    pub fn sibling(&self) -> Self {
+        Self {
+            connection: self.connection.sibling(),
+            settings: self.settings.clone(),
+            clock: self.clock.clone(),
+            render: self.render.clone(),
+            hooks: self.hooks.clone(),
+            statements: Statements::default(),
+            remembered: self.remembered.clone(),
+            collecting_known: self.collecting_known.clone(),
+        }
+    }
+
     /// Tries to run these jobs as one transaction.
     ///
     /// On success everybody in it is answered, and `jobs` keeps those alone that have to be asked again: their
@@ -109,6 +126,7 @@ impl Bench {
         self.collecting_known.extend(collecting);
 
         for Decided { job, record } in decided {
+            self.remembered.note(&record);
             job.answer(Answered::Ran(record.answer));
         }
         *jobs = held;
@@ -135,6 +153,7 @@ impl Bench {
             match (verdict, claim.record) {
                 (Some(Verdict::Reused), _) => job.answer(Answered::Reused),
                 (Some(Verdict::Replay), Some(record)) => {
+                    self.remembered.note(&record);
                     let answered = if job.standing.is_answer_of_lost_commit(&record.answer) {
                         Answered::Ran(record.answer)
                     } else {

@@ -1,11 +1,12 @@
 //! The door itself.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use idempotency::{Answer, Name, Record, store};
+use idempotency::{Answer, Name, Record};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, timeout_at};
@@ -13,12 +14,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::batch::Bench;
+use crate::connection::LaneConnection;
 use crate::decide::Ids;
 use crate::in_flight::{Entered, InFlight, Ticket};
 use crate::lane::{Job, Lane};
 use crate::metrics::KeyOutcome;
 use crate::poller::Poller;
+use crate::remembered::{Recollection, Remembered};
 use crate::schema::Database;
+use crate::store::Statements;
 use crate::{Clock, Hooks, Metrics, Render, Request, Settings};
 
 /// What a request is answered.
@@ -79,6 +84,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     metrics: Metrics,
     in_flight: InFlight,
+    remembered: Arc<Remembered>,
     poller: Poller,
     /// Emptied when the desk is drained.
     lanes: Mutex<Vec<mpsc::Sender<Job>>>,
@@ -106,20 +112,22 @@ impl Desk {
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
         let poller = Poller::default();
+        let remembered = Arc::new(Remembered::new(settings.remembered_bytes, settings.failed));
         tasks.spawn(poller.clone().run(database.pool().clone(), settings.poll_interval, stop.clone()));
+        let bench = Bench {
+            connection: LaneConnection::new(database.service_options(), &settings),
+            settings: settings.clone(),
+            clock: clock.clone(),
+            render,
+            hooks,
+            statements: Statements::default(),
+            remembered: remembered.clone(),
+            collecting_known: HashSet::new(),
+        };
         let lanes = (0..settings.lanes)
             .map(|_| {
                 let (queue, commands) = mpsc::channel(settings.queue_max);
-                let lane = Lane::new(
-                    &database,
-                    settings.clone(),
-                    clock.clone(),
-                    render.clone(),
-                    hooks.clone(),
-                    metrics.clone(),
-                    tasks.clone(),
-                );
-                tasks.spawn(lane.run(commands));
+                tasks.spawn(Lane::new(bench.sibling(), metrics.clone(), tasks.clone()).run(commands));
                 queue
             })
             .collect();
@@ -128,6 +136,7 @@ impl Desk {
             clock,
             metrics,
             in_flight: InFlight::default(),
+            remembered,
             poller,
             lanes: Mutex::new(lanes),
             tasks,
@@ -162,6 +171,11 @@ impl Desk {
     async fn ask(&self, request: &Request, deadline: Option<Instant>, waited: &mut bool) -> Answered {
         loop {
             let now = self.0.clock.now();
+            match self.0.remembered.recall(&request.name, request.fingerprint, now) {
+                Some(Recollection::Replay(answer)) => return Answered::Replayed(answer),
+                Some(Recollection::Reused) => return Answered::Reused,
+                None => {}
+            }
             let entered = self.0.in_flight.enter(&request.name, request.fingerprint, request.operation, now);
             let running = match entered {
                 Entered::Reused => return Answered::Reused,
@@ -210,8 +224,8 @@ impl Desk {
         // In this order: what ends between the questions is found by the last one.
         let here = self.0.in_flight.running(name);
         let pool = self.0.database.pool();
-        let elsewhere = store::running(pool, std::slice::from_ref(name)).await?.contains(&true);
-        if let Some(record) = store::find(pool, name).await? {
+        let elsewhere = idempotency::store::running(pool, std::slice::from_ref(name)).await?.contains(&true);
+        if let Some(record) = idempotency::store::find(pool, name).await? {
             return Ok(LookedUp::Finished(Box::new(record)));
         }
         Ok(match here {

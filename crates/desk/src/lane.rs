@@ -2,9 +2,7 @@
 //!
 //! It never waits for more to arrive: at rest a batch is one command, under load it is many.
 
-use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -15,14 +13,11 @@ use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 
 use crate::batch::Bench;
-use crate::connection::LaneConnection;
 use crate::decide::Ids;
 use crate::desk::Answered;
 use crate::fault::Fault;
 use crate::in_flight::Ticket;
-use crate::schema::Database;
-use crate::store::Statements;
-use crate::{Clock, Hooks, Metrics, Render, Request, Settings};
+use crate::{Metrics, Request};
 
 /// The longest pause between two tries at a contended batch.
 const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(64);
@@ -132,29 +127,8 @@ pub struct Lane {
 
 impl Lane {
     /// A lane of a desk. `tasks` keeps track of the work that outlives a batch.
-    pub fn new(
-        database: &Database,
-        settings: Settings,
-        clock: Arc<dyn Clock>,
-        render: Render,
-        hooks: Hooks,
-        metrics: Metrics,
-        tasks: TaskTracker,
-    ) -> Self {
-        Self {
-            bench: Bench {
-                connection: LaneConnection::new(database.service_options(), &settings),
-                settings,
-                clock,
-                render,
-                hooks,
-                statements: Statements::default(),
-                collecting_known: HashSet::new(),
-            },
-            metrics,
-            tasks,
-            away_since: None,
-        }
+    pub fn new(bench: Bench, metrics: Metrics, tasks: TaskTracker) -> Self {
+        Self { bench, metrics, tasks, away_since: None }
     }
 
     /// Runs what comes, until the queue is closed and empty.
@@ -311,21 +285,7 @@ impl Lane {
     }
 
     fn sibling(&self) -> Self {
-        let bench = &self.bench;
-        Self {
-            bench: Bench {
-                connection: bench.connection.sibling(),
-                settings: bench.settings.clone(),
-                clock: bench.clock.clone(),
-                render: bench.render.clone(),
-                hooks: bench.hooks.clone(),
-                statements: Statements::default(),
-                collecting_known: HashSet::new(),
-            },
-            metrics: self.metrics.clone(),
-            tasks: self.tasks.clone(),
-            away_since: None,
-        }
+        Self::new(self.bench.sibling(), self.metrics.clone(), self.tasks.clone())
     }
 
     /// Answers those who have waited long enough for an old transaction to end.

@@ -12,6 +12,7 @@
 //! - [`lane`]: the task that runs batches of commands, each batch as one transaction;
 //! - [`batch`]: one attempt at a batch: claim and recall, load, decide, save, commit;
 //! - [`in_flight`]: the names that this process is running, and who waits for them;
+//! - [`remembered`]: finished answers, given again without asking the database;
 //! - [`poller`]: waiting for names that another process is running;
 //! - [`store`]: the statements of a batch, composed of the SQL of the other crates;
 //! - [`fault`]: which database errors mean what;
@@ -37,6 +38,7 @@ pub mod lane;
 pub mod metrics;
 pub mod outcome;
 pub mod poller;
+pub mod remembered;
 pub mod schema;
 pub mod settings;
 pub mod store;

@@ -35,6 +35,9 @@ pub struct Settings {
     pub retention: Duration,
     /// What a recorded refusal does to the same request.
     pub failed: FailedPolicy,
+    /// How many bytes of finished answers are remembered in this process, to be replayed without the database.
+    /// 0 remembers none.
+    pub remembered_bytes: u64,
 }
 
 impl Default for Settings {
@@ -52,6 +55,7 @@ impl Default for Settings {
             poll_interval: Duration::from_millis(20),
             retention: Duration::from_secs(72 * 60 * 60),
             failed: FailedPolicy::Replay,
+            remembered_bytes: 64 << 20,
         }
     }
 }

@@ -101,6 +101,9 @@ pub struct DeskSection {
     /// Between two questions after names that another process is running.
     #[validate(range(min = 1, max = 10_000))]
     pub poll_interval_ms: u32,
+    /// Finished answers that are remembered in this process, in MB.
+    #[validate(range(max = 65_536))]
+    pub remembered_mb: u32,
 }
 
 /// `[http]`
@@ -177,6 +180,7 @@ impl Default for DeskSection {
             poll_interval,
             retention: _,
             failed: _,
+            remembered_bytes,
         } = desk::Settings::default();
         Self {
             lanes: small(lanes),
@@ -189,6 +193,7 @@ impl Default for DeskSection {
             lock_timeout_ms: small(lock_timeout.as_millis()),
             idle_in_transaction_timeout_ms: small(idle_in_transaction_timeout.as_millis()),
             poll_interval_ms: small(poll_interval.as_millis()),
+            remembered_mb: small(remembered_bytes >> 20),
         }
     }
 }
@@ -245,6 +250,7 @@ impl Configuration {
                 Failed::Replay => FailedPolicy::Replay,
                 Failed::Retry => FailedPolicy::Retry,
             },
+            remembered_bytes: u64::from(self.desk.remembered_mb) << 20,
         }
     }
 
