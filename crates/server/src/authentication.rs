@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::store::KeyHolder;
+use client::store::{KeyHolder, find_key_holder};
 use client::{ApiKey, ApiKeyHash};
 use desk::schema::Database;
 use http::{HeaderMap, HeaderValue, header};
 use moka::future::Cache;
 
-use crate::problem::read_failure::read_failed;
+use crate::look_up::look_up;
 use crate::problem::{Problem, Slug};
 
 /// How many keys are remembered, good and bad ones together: whoever guesses keys cannot fill the memory.
@@ -44,9 +44,10 @@ impl ApiKeys {
     pub async fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<KeyHolder>, Problem> {
         let key = bearer(headers)?;
         let hash = key.hash();
-        let look_up = async { client::store::find_key_holder(self.database.pool(), hash).await };
-        let found = self.holders.try_get_with(hash, async { Ok(look_up.await?.map(Arc::new)) }).await;
-        let holder = found.map_err(|error: Arc<sqlx::Error>| read_failed(&error))?;
+        let pool = self.database.pool();
+        let found = async { Ok(look_up(pool, || find_key_holder(pool, hash)).await?.map(Arc::new)) };
+        let holder = self.holders.try_get_with(hash, found).await;
+        let holder = holder.map_err(|problem: Arc<Problem>| Problem::clone(&problem))?;
         match holder {
             Some(holder) if !holder.demo || self.demo_key_allowed => Ok(holder),
             Some(_) => Err(wrong("the demo key is good on a loopback listener only")),

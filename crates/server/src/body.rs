@@ -10,7 +10,7 @@ pub mod json;
 pub mod receive;
 pub mod words;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 pub use fields::Fields;
 pub use json::Json;
@@ -18,7 +18,7 @@ pub use json::Json;
 use crate::problem::{Problem, Slug};
 
 /// One thing that is wrong with a request.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Fault {
     /// Where: a JSON pointer (RFC 6901) into the body, or `/name` of a query parameter. Empty for the whole body.
     pub pointer: String,
@@ -30,11 +30,6 @@ impl Fault {
     /// A fault at that place.
     pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), detail: detail.into() }
-    }
-
-    /// The fault as a member of `errors`.
-    pub fn to_json(&self) -> Value {
-        json!({ "pointer": self.pointer, "detail": self.detail })
     }
 }
 

@@ -87,11 +87,7 @@ async fn bounded(state: &AppState, request: Request, next: Next, facts: &Facts) 
         Ok(Ok(response)) => response,
         Ok(Err(panic)) => {
             tracing::error!(panic = panic_text(panic.as_ref()), "a handler panicked");
-            Problem::new(
-                Slug::Internal,
-                "the server made a mistake, which is logged under the id of this request",
-            )
-            .into_response()
+            Problem::internal().into_response()
         }
         Err(_) => out_of_time(facts.phase()).into_response(),
     }

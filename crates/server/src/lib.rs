@@ -16,6 +16,7 @@
 //! - [`submission`] and [`reading`]: the way of a request with an effect, and of one without;
 //! - [`body`], [`path`], [`query`], [`page`], [`cursor`]: what a request is read from;
 //! - [`authentication`], [`rate_limit`]: who may ask, and how often;
+//! - [`look_up`]: reading from the database;
 //! - [`render`]: outcomes in the words of the API, as they are stored;
 //! - [`problem`]: everything that is answered instead;
 //! - [`edge`]: what every request passes, with [`request_id`], [`access_log`] and [`metrics`];
@@ -31,6 +32,7 @@ pub mod cursor;
 pub mod demo;
 pub mod edge;
 pub mod listen;
+pub mod look_up;
 pub mod metrics;
 pub mod openapi;
 pub mod page;

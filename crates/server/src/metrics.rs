@@ -29,18 +29,12 @@ struct OperationLabel {
     operation: String,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct OutcomeLabel {
-    outcome: &'static str,
-}
-
 /// The registry of one server, and what its HTTP side counts.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<OperationLabel, Histogram, fn() -> Histogram>,
-    submissions: Family<OutcomeLabel, Counter>,
 }
 
 impl Metrics {
@@ -51,7 +45,6 @@ impl Metrics {
             registry: Registry::default(),
             requests: Family::default(),
             durations: Family::new_with_constructor(new_histogram),
-            submissions: Family::default(),
         };
         metrics.registered(desk)
     }
@@ -64,11 +57,6 @@ impl Metrics {
             "onefold_http_request_duration_seconds",
             "Time from a request's headers to its answer",
             self.durations.clone(),
-        );
-        registry.register(
-            "onefold_submissions",
-            "What the desk answered to requests with an idempotency key",
-            self.submissions.clone(),
         );
         registry.register(
             "onefold_build",
@@ -85,11 +73,6 @@ impl Metrics {
             .get_or_create(&OperationLabel { operation: operation.clone() })
             .observe(duration.as_secs_f64());
         self.requests.get_or_create(&RequestLabels { operation, status, slug }).inc();
-    }
-
-    /// Counts what the desk answered.
-    pub fn submission(&self, outcome: &'static str) {
-        self.submissions.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// Everything that was counted, in the text format of OpenMetrics 1.0.

@@ -63,7 +63,7 @@ pub async fn named<N: Named>(parts: &mut Parts) -> Result<N, Problem> {
 
 /// The problem of a path that names nothing, or nothing of this client's.
 pub fn not_found() -> Problem {
-    Problem::new(Slug::NotFound, "the client has nothing of that name")
+    Problem::new(Slug::NotFound, "nothing that the client may see has that name")
 }
 
 /// The sort key of a row whose order is that of its id.

@@ -2,11 +2,9 @@
 //!
 //! - [`slug`]: the kinds of problem;
 //! - [`catalogue`]: what each kind means, in the words of the API;
-//! - [`refusal`]: which problem a business refusal is;
-//! - [`read_failure`]: which problem a failed look-up in the database is.
+//! - [`refusal`]: which problem a business refusal is.
 
 pub mod catalogue;
-pub mod read_failure;
 pub mod refusal;
 pub mod slug;
 
@@ -37,6 +35,8 @@ pub struct Problem {
     pub detail: String,
     /// The members that the slug's page names, in order.
     pub members: Vec<(&'static str, Value)>,
+    /// The faults of a request that does not fit the schema: the member `errors`.
+    pub errors: Vec<Fault>,
     /// Headers that the answer needs besides its media type, such as `Retry-After`.
     pub headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -47,7 +47,8 @@ const RETRY_AFTER_S: u64 = 1;
 impl Problem {
     /// A problem of that kind. Where it passes by itself, the answer has a `Retry-After`.
     pub fn new(slug: Slug, detail: impl Into<String>) -> Self {
-        let problem = Self { slug, detail: detail.into(), members: Vec::new(), headers: Vec::new() };
+        let (detail, members, errors, headers) = (detail.into(), Vec::new(), Vec::new(), Vec::new());
+        let problem = Self { slug, detail, members, errors, headers };
         if slug.entry().retry_after {
             problem.header(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S))
         } else {
@@ -62,8 +63,12 @@ impl Problem {
             [fault] => format!("{}: {}", fault.pointer, fault.detail),
             faults => format!("the request has {} faults, see errors", faults.len()),
         };
-        let errors = faults.into_iter().map(|fault| fault.to_json()).collect();
-        Self::new(Slug::ValidationFailed, detail).member("errors", Value::Array(errors))
+        Self { errors: faults, ..Self::new(Slug::ValidationFailed, detail) }
+    }
+
+    /// A mistake of the server's own. Whoever answers it has logged what is wrong.
+    pub fn internal() -> Self {
+        Self::new(Slug::Internal, "the server made a mistake, which is logged under the id of this request")
     }
 
     /// With one more member.
@@ -111,6 +116,9 @@ impl Serialize for Document<'_> {
         map.serialize_entry("retryable", &entry.retryable)?;
         for (name, value) in &self.problem.members {
             map.serialize_entry(name, value)?;
+        }
+        if !self.problem.errors.is_empty() {
+            map.serialize_entry("errors", &self.problem.errors)?;
         }
         map.end()
     }
@@ -160,6 +168,7 @@ mod tests {
     fn a_single_fault_is_told_in_the_detail_too() {
         let problem = Problem::validation_failed(vec![Fault::new("/amount", "is missing")]);
         assert_eq!(problem.detail, "/amount: is missing");
-        assert_eq!(problem.members[0].1, serde_json::json!([{"pointer": "/amount", "detail": "is missing"}]));
+        let document = problem.document("r-1");
+        assert!(document.ends_with(br#""errors":[{"pointer":"/amount","detail":"is missing"}]}"#));
     }
 }

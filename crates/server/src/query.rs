@@ -88,8 +88,7 @@ mod tests {
         let mut query = Query::parse(Some("a=1&a=2&b=%FF&c=3"));
         query.take("a", any);
         let problem = query.finish().unwrap_err();
-        let errors = problem.members[0].1.as_array().unwrap();
-        let pointers: Vec<_> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();
+        let pointers: Vec<_> = problem.errors.iter().map(|fault| fault.pointer.as_str()).collect();
         assert_eq!(pointers, ["/b", "/a", "/c"]);
     }
 }

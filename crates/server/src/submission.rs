@@ -127,7 +127,6 @@ impl Asker {
         };
         self.facts.note_submitted();
         let reply = state.desk.submit(request, self.wait).await;
-        state.metrics.submission(outcome_of(&reply.answered));
 
         let mut response = respond(reply.answered).unwrap_or_else(IntoResponse::into_response);
         if let Some(wait) = self.wait.filter(|_| reply.waited) {
@@ -172,27 +171,9 @@ fn respond(answered: Answered) -> Result<Response, Problem> {
             Slug::OutcomeUnknown,
             "the effect may have happened or not; retry with the same key only, which tells",
         ),
-        Answered::Failed => Problem::new(
-            Slug::Internal,
-            "the server made a mistake, which is logged under the id of this request; retry with the same key",
-        ),
+        Answered::Failed => Problem::internal(),
     };
     Err(problem)
-}
-
-/// What the desk answered, as a word for the metrics.
-fn outcome_of(answered: &Answered) -> &'static str {
-    match answered {
-        Answered::Ran(_) => "ran",
-        Answered::Replayed(_) => "replayed",
-        Answered::InProgress => "in_progress",
-        Answered::Reused => "reused",
-        Answered::Contended => "contended",
-        Answered::Overloaded => "overloaded",
-        Answered::Unavailable => "unavailable",
-        Answered::OutcomeUnknown => "outcome_unknown",
-        Answered::Failed => "failed",
-    }
 }
 
 /// The stored answer, byte for byte.

@@ -1,13 +1,17 @@
 //! The bytes of a body: no more than allowed, of the right media type.
 
-use axum::body::{Body, HttpBody};
+use axum::body::{Body, BodyDataStream, HttpBody};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::{HeaderMap, header};
 
 use crate::problem::{Problem, Slug};
 
-/// The whole body, if it has at most `bytes_max` bytes. A body that announces more is not read at all.
+/// How much of a body that is too large is read and thrown away, so that a client which sends first and listens later
+/// hears the answer instead of a broken connection.
+const DISCARDED_BYTES_MAX: usize = 1024 * 1024;
+
+/// The whole body, if it has at most `bytes_max` bytes.
 ///
 /// # Errors
 ///
@@ -16,19 +20,32 @@ pub async fn receive(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
     let too_large =
         || Problem::new(Slug::ContentTooLarge, format!("the body has more than {bytes_max} bytes"));
     // From Content-Length, which the HTTP parser has checked; a chunked body announces nothing.
-    if body.size_hint().lower() > bytes_max as u64 {
-        return Err(too_large());
-    }
+    let announced_too_large = body.size_hint().lower() > bytes_max as u64;
     let mut received = BytesMut::new();
     let mut chunks = body.into_data_stream();
+    if announced_too_large {
+        discard(chunks).await;
+        return Err(too_large());
+    }
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| Problem::new(Slug::MalformedJson, "the body ended before its end"))?;
         if received.len() + chunk.len() > bytes_max {
+            discard(chunks).await;
             return Err(too_large());
         }
         received.extend_from_slice(&chunk);
     }
     Ok(received.freeze())
+}
+
+async fn discard(mut chunks: BodyDataStream) {
+    let mut discarded = 0;
+    while let Some(Ok(chunk)) = chunks.next().await {
+        discarded += chunk.len();
+        if discarded > DISCARDED_BYTES_MAX {
+            return;
+        }
+    }
 }
 
 /// Lets JSON in UTF-8 pass: `application/json`, in any case, with no parameter but `charset=utf-8`.

@@ -1,11 +1,15 @@
 //! What the operations have in common, added to each of them.
 
+use account::{AccountStatus, EntryKind, MovementKind};
 use http::Method;
+use idempotency::RecordStatus;
+use order::{OrderStatus, PaymentMethod};
+use serde_json::Value;
 use utoipa::Modify;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
 use utoipa::openapi::{
     ContentBuilder, Header, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Responses, Schema,
 };
@@ -24,7 +28,9 @@ impl Modify for Completion {
                 complete(operation, path, is_business, method == Method::POST);
             }
         }
-        close_request_bodies(document);
+        let Some(components) = &mut document.components else { return };
+        close_request_bodies(&mut components.schemas);
+        enumerate_words(&mut components.schemas);
     }
 }
 
@@ -200,7 +206,7 @@ fn page_parameters() -> [Parameter; 2] {
 }
 
 /// A field that a body does not know is refused, so the schema says so.
-fn close_request_bodies(document: &mut OpenApi) {
+fn close_request_bodies(schemas: &mut Schemas) {
     const REQUEST_BODIES: [&str; 6] = [
         "OpenAccountBody",
         "DepositBody",
@@ -209,10 +215,48 @@ fn close_request_bodies(document: &mut OpenApi) {
         "PlaceOrderBody",
         "PlacePaymentBody",
     ];
-    let Some(components) = &mut document.components else { return };
     for name in REQUEST_BODIES {
-        if let Some(RefOr::T(Schema::Object(object))) = components.schemas.get_mut(name) {
-            object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
-        }
+        object(schemas, name).additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+    }
+}
+
+/// Fields that hold one of a few words, with the words of the domain.
+fn enumerate_words(schemas: &mut Schemas) {
+    let directions = vec!["debit", "credit"];
+    let entry_kinds = ENTRY_KINDS.map(EntryKind::as_str).to_vec();
+    let movement_kinds = MOVEMENT_KINDS.map(MovementKind::as_str).to_vec();
+    let account_statuses = [AccountStatus::Open, AccountStatus::Closed].map(AccountStatus::as_str).to_vec();
+    let order_statuses = OrderStatus::ALL.map(OrderStatus::as_str).to_vec();
+    let methods = vec![PaymentMethod::Balance.as_str()];
+    let key_statuses = vec!["in_progress", RecordStatus::Completed.as_str(), RecordStatus::Failed.as_str()];
+    for (name, property, words) in [
+        ("AccountBody", "status", account_statuses),
+        ("EntryBody", "direction", directions),
+        ("EntryBody", "kind", entry_kinds),
+        ("MovementBody", "kind", movement_kinds),
+        ("OrderBody", "status", order_statuses),
+        ("PaymentBody", "method", methods.clone()),
+        ("PlacePaymentBody", "method", methods),
+        ("IdempotencyKeyBody", "status", key_statuses),
+    ] {
+        let Some(RefOr::T(Schema::Object(field))) = object(schemas, name).properties.get_mut(property) else {
+            panic!("{name} has no field {property} of text");
+        };
+        field.enum_values = Some(words.into_iter().map(Value::from).collect());
+    }
+}
+
+type Schemas = std::collections::BTreeMap<String, RefOr<Schema>>;
+
+const ENTRY_KINDS: [EntryKind; 4] =
+    [EntryKind::Deposit, EntryKind::Withdrawal, EntryKind::Transfer, EntryKind::OrderPayment];
+
+const MOVEMENT_KINDS: [MovementKind; 3] =
+    [MovementKind::Deposit, MovementKind::Withdrawal, MovementKind::Transfer];
+
+fn object<'a>(schemas: &'a mut Schemas, name: &str) -> &'a mut Object {
+    match schemas.get_mut(name) {
+        Some(RefOr::T(Schema::Object(object))) => object,
+        _ => panic!("the document has no object {name}"),
     }
 }

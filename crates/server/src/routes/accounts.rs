@@ -34,7 +34,6 @@ pub struct AccountBody {
     #[schema(minimum = 0)]
     version: i64,
     /// Whether money may still come and go.
-    #[schema(pattern = "^(open|closed)$")]
     status: &'static str,
     /// When it was opened.
     #[schema(format = "date-time")]

@@ -1,15 +1,15 @@
 //! `GET /v1/collecting-accounts`
 
-use account::store::collecting::CollectingBalance;
+use account::store::collecting::{self, CollectingBalance};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::AppState;
+use crate::look_up::look_up;
 use crate::path::Nothing;
 use crate::problem::Problem;
-use crate::problem::read_failure::read_failed;
 use crate::reading::{Reading, ok};
 
 /// What a collecting account has collected. Nothing is decided on it, so it has no balance of its own to contend for.
@@ -61,7 +61,7 @@ pub async fn list_collecting_accounts(
 ) -> Result<Response, Problem> {
     let Reading { client_id, path: Nothing, query } = Reading::read(&state, request).await?;
     query.finish()?;
-    let balances = account::store::collecting::balances(state.database.pool(), client_id).await;
-    let balances = balances.map_err(|error| read_failed(&error))?;
+    let pool = state.database.pool();
+    let balances = look_up(pool, || collecting::balances(pool, client_id)).await?;
     Ok(ok(&CollectingAccountsBody { data: balances.into_iter().map(CollectingAccountBody::from).collect() }))
 }

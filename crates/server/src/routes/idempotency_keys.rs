@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 
 use super::accounts::time;
 use crate::app::AppState;
+use crate::look_up::look_up;
 use crate::path::not_found;
 use crate::problem::Problem;
-use crate::problem::read_failure::read_failed;
 use crate::reading::{Reading, ok};
 
 /// What is known under a key. While the first request runs, most of it is null.
@@ -28,7 +28,6 @@ pub struct IdempotencyKeyBody {
     /// The key's value, without quotes or escapes.
     key: String,
     /// `in_progress`, `completed` when the operation had its effect, `failed` when a business rule refused it.
-    #[schema(pattern = "^(in_progress|completed|failed)$")]
     status: &'static str,
     /// What was asked for: method and path template.
     #[schema(required)]
@@ -101,7 +100,7 @@ pub async fn get_idempotency_key(
 ) -> Result<Response, Problem> {
     let Reading::<Key> { client_id, path: key, .. } = Reading::read(&state, request).await?;
     let name = Name { client_id, key };
-    let looked_up = state.desk.look_up(&name).await.map_err(|error| read_failed(&error))?;
+    let looked_up = look_up(state.database.pool(), || state.desk.look_up(&name)).await?;
     let body = match looked_up {
         LookedUp::Unknown => return Err(not_found()),
         LookedUp::Finished(record) => IdempotencyKeyBody::finished(*record),

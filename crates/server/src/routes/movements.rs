@@ -16,7 +16,6 @@ pub struct MovementBody {
     #[schema(format = "uuid")]
     id: String,
     /// `deposit`, `withdrawal` or `transfer`.
-    #[schema(pattern = "^(deposit|withdrawal|transfer)$")]
     kind: &'static str,
     /// The account of a deposit or a withdrawal.
     #[schema(format = "uuid")]

@@ -31,7 +31,6 @@ pub struct OrderBody {
     /// What has been given back.
     refunded_amount: String,
     /// Where it is in its life.
-    #[schema(pattern = "^(pending_payment|authorized|paid|partially_refunded|refunded|cancelled|expired)$")]
     status: &'static str,
     /// What was ordered, item by item. Always empty in this version.
     items: [OrderItemBody; 0],
@@ -60,7 +59,6 @@ pub struct OrderItemBody {
 #[derive(Serialize, ToSchema, Debug)]
 pub struct PaymentBody {
     /// `balance`: from what the account has available, at once.
-    #[schema(pattern = "^balance$")]
     method: &'static str,
 }
 

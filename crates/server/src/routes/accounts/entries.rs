@@ -2,6 +2,7 @@
 
 use account::AccountId;
 use account::store::journal::{Direction, StatementLine};
+use account::store::{accounts, journal};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Serialize;
@@ -9,10 +10,10 @@ use utoipa::ToSchema;
 
 use super::time;
 use crate::app::AppState;
+use crate::look_up::look_up;
 use crate::page::{List, ListBody, Page};
 use crate::path::not_found;
 use crate::problem::Problem;
-use crate::problem::read_failure::read_failed;
 use crate::reading::{Reading, ok};
 
 /// A row of an account's statement. Rows are never changed.
@@ -25,7 +26,6 @@ pub struct EntryBody {
     /// What moved the money: `deposit`, `withdrawal`, `transfer` or `order_payment`.
     kind: String,
     /// `debit` when money left the account, `credit` when it came in.
-    #[schema(pattern = "^(debit|credit)$")]
     direction: &'static str,
     /// How much moved.
     amount: String,
@@ -104,12 +104,10 @@ pub async fn list_entries(State(state): State<AppState>, request: Request) -> Re
     let Reading::<AccountId> { client_id, path: id, mut query } = Reading::read(&state, request).await?;
     let page = Page::read(List { name: "entries", scope: id.0 }, &mut query);
     query.finish()?;
+    let pool = state.database.pool();
     // A statement without rows and an account that is not there are different answers.
-    let account = account::store::accounts::find(state.database.pool(), client_id, id).await;
-    account.map_err(|error| read_failed(&error))?.ok_or_else(not_found)?;
+    look_up(pool, || accounts::find(pool, client_id, id)).await?.ok_or_else(not_found)?;
     let before = page.before.map(|position| i64::try_from(position).unwrap_or(i64::MAX));
-    let lines =
-        account::store::journal::statement(state.database.pool(), client_id, id, before, page.fetch());
-    let lines = lines.await.map_err(|error| read_failed(&error))?;
+    let lines = look_up(pool, || journal::statement(pool, client_id, id, before, page.fetch())).await?;
     Ok(ok(&page.body::<_, EntryBody>(lines, |line| u128::from(line.account_version.unsigned_abs()))))
 }

@@ -1,14 +1,15 @@
 //! `GET /v1/accounts/{id}`
 
 use account::AccountId;
+use account::store::accounts;
 use axum::extract::{Request, State};
 use axum::response::Response;
 
 use super::AccountBody;
 use crate::app::AppState;
+use crate::look_up::look_up;
 use crate::path::not_found;
 use crate::problem::Problem;
-use crate::problem::read_failure::read_failed;
 use crate::reading::{Reading, ok};
 
 /// Look at an account
@@ -18,7 +19,7 @@ use crate::reading::{Reading, ok};
 )]
 pub async fn get_account(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let Reading::<AccountId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
-    let account = account::store::accounts::find(state.database.pool(), client_id, id).await;
-    let account = account.map_err(|error| read_failed(&error))?.ok_or_else(not_found)?;
+    let pool = state.database.pool();
+    let account = look_up(pool, || accounts::find(pool, client_id, id)).await?.ok_or_else(not_found)?;
     Ok(ok(&AccountBody::from(account)))
 }

@@ -1,16 +1,17 @@
 //! `GET /v1/accounts`
 
 use account::AccountId;
+use account::store::accounts;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use uuid::Uuid;
 
 use super::AccountBody;
 use crate::app::AppState;
+use crate::look_up::look_up;
 use crate::page::{List, ListBody, Page};
 use crate::path::{Nothing, position_of};
 use crate::problem::Problem;
-use crate::problem::read_failure::read_failed;
 use crate::reading::{Reading, ok};
 
 /// List the accounts
@@ -26,7 +27,7 @@ pub async fn list_accounts(State(state): State<AppState>, request: Request) -> R
     let page = Page::read(List { name: "accounts", scope: client_id.0 }, &mut query);
     query.finish()?;
     let before = page.before.map(|position| AccountId(Uuid::from_u128(position)));
-    let accounts = account::store::accounts::list(state.database.pool(), client_id, before, page.fetch());
-    let accounts = accounts.await.map_err(|error| read_failed(&error))?;
+    let pool = state.database.pool();
+    let accounts = look_up(pool, || accounts::list(pool, client_id, before, page.fetch())).await?;
     Ok(ok(&page.body::<_, AccountBody>(accounts, |account| position_of(account.id.0))))
 }

@@ -1,14 +1,15 @@
 //! `GET /v1/movements/{id}`
 
 use account::MovementId;
+use account::store::movements;
 use axum::extract::{Request, State};
 use axum::response::Response;
 
 use super::MovementBody;
 use crate::app::AppState;
+use crate::look_up::look_up;
 use crate::path::not_found;
 use crate::problem::Problem;
-use crate::problem::read_failure::read_failed;
 use crate::reading::{Reading, ok};
 
 /// Look at a movement
@@ -20,7 +21,7 @@ use crate::reading::{Reading, ok};
 )]
 pub async fn get_movement(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let Reading::<MovementId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
-    let movement = account::store::movements::find(state.database.pool(), client_id, id).await;
-    let movement = movement.map_err(|error| read_failed(&error))?.ok_or_else(not_found)?;
+    let pool = state.database.pool();
+    let movement = look_up(pool, || movements::find(pool, client_id, id)).await?.ok_or_else(not_found)?;
     Ok(ok(&MovementBody::from(&movement)))
 }

@@ -10,7 +10,7 @@ use utoipa_swagger_ui::Config;
 
 use super::page;
 use crate::path::{Named, named, not_found};
-use crate::problem::{Problem, Slug};
+use crate::problem::Problem;
 
 /// Everything comes from this server. Swagger UI sets styles in its elements and draws icons from data URIs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
@@ -70,10 +70,7 @@ pub async fn file(request: Request) -> Result<Response, Problem> {
     let FileName(name) = named(&mut parts).await?;
     let file = utoipa_swagger_ui::serve(&name, Arc::clone(&CONFIG)).map_err(|error| {
         tracing::error!(error = %error, "a file of Swagger UI cannot be made");
-        Problem::new(
-            Slug::Internal,
-            "the server made a mistake, which is logged under the id of this request",
-        )
+        Problem::internal()
     })?;
     let file = file.ok_or_else(not_found)?;
     let mut response = Response::new(Body::from(file.bytes.into_owned()));

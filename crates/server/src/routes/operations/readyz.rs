@@ -1,13 +1,19 @@
 //! `GET /readyz`
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
+use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use crate::app::AppState;
 use crate::problem::{Problem, Slug};
 use crate::reading::ok;
+
+/// How long the database may take. Whoever asks, such as a load balancer, gives up soon after.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// The service can do its work.
 #[derive(Serialize, ToSchema, Debug)]
@@ -25,12 +31,16 @@ pub struct ReadyBody {
     responses((status = 200, description = "It can.", body = ReadyBody))
 )]
 pub async fn readyz(State(state): State<AppState>) -> Result<Response, Problem> {
-    match state.database.migrations_applied().await {
-        Ok(true) => Ok(ok(&ReadyBody { status: "ready" })),
-        Ok(false) => Err(missing("migrations", "not every migration is applied; run onefold migrate")),
-        Err(error) => {
+    match timeout(ANSWER_WITHIN, state.database.migrations_applied()).await {
+        Ok(Ok(true)) => Ok(ok(&ReadyBody { status: "ready" })),
+        Ok(Ok(false)) => Err(missing("migrations", "not every migration is applied; run onefold migrate")),
+        Ok(Err(error)) => {
             tracing::warn!(error = %error, "not ready: the database cannot be reached");
             Err(missing("database", "the database cannot be reached"))
+        }
+        Err(_) => {
+            tracing::warn!("not ready: the database does not answer in time");
+            Err(missing("database", "the database does not answer in time"))
         }
     }
 }

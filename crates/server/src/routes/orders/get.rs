@@ -6,9 +6,9 @@ use order::OrderId;
 
 use super::OrderBody;
 use crate::app::AppState;
+use crate::look_up::look_up;
 use crate::path::not_found;
 use crate::problem::Problem;
-use crate::problem::read_failure::read_failed;
 use crate::reading::{Reading, ok};
 
 /// Look at an order
@@ -18,7 +18,7 @@ use crate::reading::{Reading, ok};
 )]
 pub async fn get_order(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let Reading::<OrderId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
-    let order = order::store::find(state.database.pool(), client_id, id).await;
-    let order = order.map_err(|error| read_failed(&error))?.ok_or_else(not_found)?;
+    let pool = state.database.pool();
+    let order = look_up(pool, || order::store::find(pool, client_id, id)).await?.ok_or_else(not_found)?;
     Ok(ok(&OrderBody::from(order)))
 }

@@ -8,10 +8,10 @@ use uuid::Uuid;
 use super::OrderBody;
 use crate::app::AppState;
 use crate::body::words;
+use crate::look_up::look_up;
 use crate::page::{List, ListBody, Page};
 use crate::path::{Nothing, position_of};
 use crate::problem::Problem;
-use crate::problem::read_failure::read_failed;
 use crate::reading::{Reading, ok};
 
 /// List the orders
@@ -35,12 +35,14 @@ pub async fn list_orders(State(state): State<AppState>, request: Request) -> Res
 
     let pool = state.database.pool();
     let orders = match number {
-        Some(number) => order::store::find_by_number(pool, client_id, &number).await.map(Vec::from_iter),
+        Some(number) => {
+            let order = look_up(pool, || order::store::find_by_number(pool, client_id, &number)).await?;
+            Vec::from_iter(order)
+        }
         None => {
             let before = page.before.map(|position| OrderId(Uuid::from_u128(position)));
-            order::store::list(pool, client_id, before, page.fetch()).await
+            look_up(pool, || order::store::list(pool, client_id, before, page.fetch())).await?
         }
     };
-    let orders = orders.map_err(|error| read_failed(&error))?;
     Ok(ok(&page.body::<_, OrderBody>(orders, |order| position_of(order.id.0))))
 }

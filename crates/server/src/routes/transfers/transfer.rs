@@ -98,6 +98,6 @@ mod tests {
         let (alice, bob) = ("01900000-0000-7000-8000-00000000000a", "01900000-0000-7000-8000-00000000000b");
         assert!(parse::<TransferBody>(body(alice, bob).as_bytes()).is_ok());
         let problem = parse::<TransferBody>(body(alice, alice).as_bytes()).unwrap_err();
-        assert_eq!(problem.members[0].1[0]["pointer"], "/to_account_id");
+        assert_eq!(problem.errors[0].pointer, "/to_account_id");
     }
 }
