@@ -139,7 +139,7 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<()> {
     let CommandLine { command, options } = command_line;
     let command = command.unwrap_or(Command::Serve);
     if let Command::Openapi = command {
-        return print_line(&crate::openapi::json());
+        return print_line(crate::openapi::json().trim_end());
     }
     telemetry::start(match command {
         Command::Serve => telemetry::DEFAULT_OF_A_SERVER,

@@ -1,6 +1,7 @@
 //! What every request passes on its way in and out, unknown routes included: its id, its line in the log, limits of size
 //! and time, and the last word on what a problem looks like.
 
+use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,11 @@ pub async fn pass(State(state): State<AppState>, mut request: Request, next: Nex
         let line = Line::begin(Arc::clone(&facts), operation.clone());
         let response = match oversize(&request) {
             Some(problem) => problem.into_response(),
-            None => bounded(&state, request, next, &facts).await,
+            None => {
+                // Who asks to wait for the first one's answer is given that time besides.
+                let time_max = state.settings.request_timeout + wait_of(request.headers());
+                bounded(time_max, next.run(request), &facts).await
+            }
         };
         let told = Told::of(&response);
         let operation = if told.slug == Slug::MethodNotAllowed.as_str() { UNMATCHED } else { &operation };
@@ -78,11 +83,9 @@ fn oversize(request: &Request) -> Option<Problem> {
     None
 }
 
-/// Serves the request within its time, and turns a panic into an answer.
-async fn bounded(state: &AppState, request: Request, next: Next, facts: &Facts) -> Response {
-    // Who asks to wait for the first one's answer is given that time besides.
-    let time_max = state.settings.request_timeout + wait_of(request.headers());
-    let serving = AssertUnwindSafe(next.run(request)).catch_unwind();
+/// Serves within the time, and turns a panic into an answer.
+async fn bounded(time_max: Duration, serving: impl Future<Output = Response>, facts: &Facts) -> Response {
+    let serving = AssertUnwindSafe(serving).catch_unwind();
     match tokio::time::timeout(time_max, serving).await {
         Ok(Ok(response)) => response,
         Ok(Err(panic)) => {
@@ -180,6 +183,21 @@ mod tests {
         assert_eq!(out_of_time(Phase::Asking).slug, Slug::Unavailable);
         assert_eq!(out_of_time(Phase::ReadingBody).slug, Slug::RequestTimeout);
         assert_eq!(out_of_time(Phase::Submitted).slug, Slug::OutcomeUnknown);
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_problem_like_any_other() {
+        let facts = Facts::new(RequestId::of(&HeaderMap::new()));
+        let response = bounded(Duration::from_secs(9), async { panic!("a mistake") }, &facts).await;
+        assert_eq!(response.extensions().get::<Problem>().unwrap().slug, Slug::Internal);
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_never_answers_is_given_up() {
+        let facts = Facts::new(RequestId::of(&HeaderMap::new()));
+        facts.note_submitted();
+        let response = bounded(Duration::from_millis(1), std::future::pending(), &facts).await;
+        assert_eq!(response.extensions().get::<Problem>().unwrap().slug, Slug::OutcomeUnknown);
     }
 
     #[test]

@@ -102,7 +102,7 @@ fn problem_response(slugs: &[Slug], id: &str, has_effect: bool) -> Response {
     let any = |wanted: fn(&Slug) -> bool| slugs.iter().any(wanted);
     let headers = &mut response.headers;
     if any(|slug| slug.entry().retry_after) {
-        headers.insert("Retry-After".to_owned(), header("After how many seconds to ask again."));
+        headers.insert("Retry-After".to_owned(), retry_after());
     }
     if any(|slug| *slug == Slug::Unauthorized) {
         headers.insert("WWW-Authenticate".to_owned(), header("`Bearer`, and what is wrong with the key."));
@@ -136,6 +136,12 @@ fn preference_applied() -> RefOr<Header> {
 
 fn header(description: &str) -> RefOr<Header> {
     RefOr::T(HeaderBuilder::new().schema(Some(text(None, None))).description(Some(description)).build())
+}
+
+fn retry_after() -> RefOr<Header> {
+    let seconds = ObjectBuilder::new().schema_type(SchemaType::new(Type::Integer)).minimum(Some(1));
+    let description = "After how many seconds to ask again.";
+    RefOr::T(HeaderBuilder::new().schema(Some(Schema::from(seconds))).description(Some(description)).build())
 }
 
 fn text(length_max: Option<usize>, format: Option<&str>) -> Schema {
