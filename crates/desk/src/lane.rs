@@ -140,8 +140,7 @@ impl Lane {
         let mut jobs = Vec::with_capacity(batch_max);
         while queue.recv_many(&mut jobs, batch_max).await > 0 {
             let size = jobs.len();
-            self.metrics.queued.dec_by(i64::try_from(size).unwrap_or(i64::MAX));
-            self.metrics.batch_size.observe(f64::from(u32::try_from(size).unwrap_or(u32::MAX)));
+            self.metrics.batch_taken(size);
             let begun = Instant::now();
             let batch = self.run_all(std::mem::take(&mut jobs));
             // What is kept from batch to batch is the connection, which may be in the middle of an answer and is
@@ -150,7 +149,7 @@ impl Lane {
                 tracing::error!(commands = size, "a batch panicked");
                 self.bench.connection.give_up();
             }
-            self.metrics.batch_seconds.observe(begun.elapsed().as_secs_f64());
+            self.metrics.batch_ended(begun.elapsed());
         }
     }
 

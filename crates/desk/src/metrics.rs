@@ -1,5 +1,7 @@
 //! What the desk counts.
 
+use std::time::Duration;
+
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -101,6 +103,17 @@ impl Metrics {
     /// Counts what became of a request under its key.
     pub fn key(&self, outcome: KeyOutcome) {
         self.keys.get_or_create(&KeyLabel { outcome }).inc();
+    }
+
+    /// Counts a batch that a lane has taken out of its queue.
+    pub fn batch_taken(&self, commands: usize) {
+        self.queued.dec_by(i64::try_from(commands).unwrap_or(i64::MAX));
+        self.batch_size.observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
+    }
+
+    /// Counts how long a batch took.
+    pub fn batch_ended(&self, took: Duration) {
+        self.batch_seconds.observe(took.as_secs_f64());
     }
 
     /// Counts a conflict.
