@@ -5,6 +5,7 @@
 #
 #   require_rust         a cargo that is new enough for the workspace
 #   require_c_compiler   cc, for the linker and for the one dependency with C in it (ring)
+#   require_curl         curl, with which the README's first five minutes are walked
 #   require_postgresql   initdb, pg_ctl and postgres, of a version that Onefold starts
 #
 # Each returns at once when it finds what it looks for. Otherwise it installs that with the system's package manager,
@@ -68,6 +69,18 @@ require_c_compiler() {
 Install one (the command must be called cc), then run this again." ;;
     esac
     have cc || fail "the C compiler was installed, but there is still no command cc."
+}
+
+# ---------------------------------------------------------------------------------------------------------- curl
+
+require_curl() {
+    have curl && return
+    case $(package_manager) in
+    apt | dnf | apk | brew) install_packages curl curl ;;
+    *) fail "curl is not installed, and there is no package manager here that this script knows.
+Install it, then run this again." ;;
+    esac
+    have curl || fail "curl was installed, but there is still no command curl."
 }
 
 # ---------------------------------------------------------------------------------------------------- PostgreSQL
