@@ -222,11 +222,12 @@ pub async fn running(db: impl PgExecutor<'_>, names: &[Name]) -> sqlx::Result<Ve
 }
 
 /// Deletes some of a client's records that are past their retention. Rows that another cleaner has in hand are
-/// passed over, so any number may work at once.
+/// passed over, so any number may work at once. They are chosen in an array, once: as a set after `IN` they may be
+/// chosen anew for each row, and then the limit is none.
 const DELETE_EXPIRED: &str = "
     DELETE FROM idempotency_records
     WHERE client_id = $1
-      AND key IN (
+      AND key = ANY (ARRAY(
           SELECT key
           FROM idempotency_records
           WHERE client_id = $1
@@ -234,7 +235,7 @@ const DELETE_EXPIRED: &str = "
           ORDER BY expires_at
           LIMIT $3
           FOR UPDATE SKIP LOCKED
-      )";
+      ))";
 
 /// Deletes at most `limit` of the client's records that expired at `now` or before; answers how many.
 pub async fn delete_expired(
