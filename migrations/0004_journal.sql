@@ -68,7 +68,8 @@ DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'onefold_service') THEN
         GRANT SELECT, INSERT ON journal_entries, collecting_accounts TO onefold_service;
-        GRANT SELECT, INSERT, DELETE ON collecting_totals TO onefold_service;
+        -- UPDATE is what locking rows for their replacement asks for; no statement updates one.
+        GRANT SELECT, INSERT, UPDATE, DELETE ON collecting_totals TO onefold_service;
     END IF;
 END
 $$;

@@ -108,13 +108,14 @@ fn with_digits(text: &str, digits: u32) -> String {
 }
 
 /// Replaces a collecting account's rows by one with their sum. Rows that another server is replacing are passed
-/// over. A snapshot sees either the rows or their sum, so the balance is exact at any moment.
+/// over. A snapshot sees either the rows or their sum, so the balance is exact at any moment. The rows are chosen in
+/// an array, once: as a set after `IN` they may be chosen anew for each row, and then the limit is none.
 const ROLL_UP: &str = "
     WITH replaced AS (
         DELETE FROM collecting_totals
         WHERE client_id = $1
           AND account_id = $2
-          AND total_id IN (
+          AND total_id = ANY (ARRAY(
               SELECT total_id
               FROM collecting_totals
               WHERE client_id = $1
@@ -122,7 +123,7 @@ const ROLL_UP: &str = "
               ORDER BY total_id
               LIMIT $4
               FOR UPDATE SKIP LOCKED
-          )
+          ))
         RETURNING debits, credits
     )
     INSERT INTO collecting_totals (client_id, account_id, total_id, debits, credits)
