@@ -47,15 +47,32 @@ pub async fn rollback(connection: &mut PgConnection) -> sqlx::Result<()> {
 /// Every statement of this file that has a text of its own, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] = &[("ROLE_FITS", ROLE_FITS)];
 
+/// Every table is asked for: a role that another database's migration made while this database's were running has
+/// the rights of the later ones only.
 const ROLE_FITS: &str = "
     SELECT EXISTS (
         SELECT
         FROM pg_roles r
         WHERE r.rolname = $1
           AND pg_has_role(current_user, r.oid, 'MEMBER')
-          AND has_table_privilege(r.oid, 'journal_entries', 'INSERT')
           AND NOT has_table_privilege(r.oid, 'journal_entries', 'UPDATE')
           AND NOT has_table_privilege(r.oid, 'journal_entries', 'DELETE')
+          AND NOT has_table_privilege(r.oid, 'journal_entries', 'TRUNCATE')
+          AND (
+              SELECT bool_and(has_table_privilege(r.oid, needed.name, needed.privilege))
+              FROM (VALUES
+                  ('clients', 'SELECT'),
+                  ('api_keys', 'SELECT'),
+                  ('accounts', 'UPDATE'),
+                  ('movements', 'INSERT'),
+                  ('journal_entries', 'INSERT'),
+                  ('collecting_accounts', 'INSERT'),
+                  ('collecting_totals', 'UPDATE'),
+                  ('orders', 'INSERT'),
+                  ('idempotency_records', 'UPDATE'),
+                  ('outbox_events', 'INSERT')
+              ) AS needed (name, privilege)
+          )
     )";
 
 /// Whether the user of these options may work as the role, and the role is kept from changing the journal.
@@ -92,7 +109,9 @@ pub enum Saved {
 
 /// Writes a batch in one statement, in this order: records, so that a name that was taken meanwhile stops the
 /// rest; new rows in the order of their unique keys; and at last the rows that others contend for, in the order
-/// of their keys, so that they are locked as briefly as can be and never crosswise.
+/// of their keys, so that they are locked as briefly as can be, and not crosswise. (Crosswise is left only where a
+/// batch that has lost once, and so has locked its accounts already, inserts a unique key that another one has
+/// inserted: PostgreSQL ends that as a deadlock, and it is one more conflict.)
 pub async fn save(
     connection: &mut PgConnection,
     statements: &mut Statements,
@@ -212,21 +231,34 @@ fn compose(writes: &Writes) -> Result<(Vec<Part>, PgArguments), BoxDynError> {
         events::store::bind_inserts(&mut arguments, events)?;
         parts.push(Part::of(EVENTS_NEW, events.len()));
     }
-    if !changes.accounts_relied_on.is_empty() {
-        let relied_on: Vec<_> = changes.accounts_relied_on.iter().collect();
-        accounts::bind_unchanged(&mut arguments, &relied_on)?;
-        parts.push(Part::of(ACCOUNTS_UNCHANGED, relied_on.len()));
-    }
-    if !changes.accounts_changed.is_empty() {
-        let changed: Vec<_> = changes
-            .accounts_changed
-            .iter()
-            .map(|(account, version_read)| accounts::Change { account, version_read: *version_read })
-            .collect();
-        accounts::bind_updates(&mut arguments, &changed)?;
-        parts.push(Part::of(ACCOUNTS_CHANGED, changed.len()));
+    if changes.accounts_changed.is_empty() {
+        if !changes.accounts_relied_on.is_empty() {
+            let relied_on: Vec<_> = changes.accounts_relied_on.iter().collect();
+            accounts::bind_unchanged(&mut arguments, &relied_on)?;
+            parts.push(Part::of(ACCOUNTS_UNCHANGED, relied_on.len()));
+        }
+    } else {
+        let locked = in_order_of_locks(changes);
+        accounts::bind_updates(&mut arguments, &locked)?;
+        parts.push(Part::of(ACCOUNTS_CHANGED, locked.len()));
     }
     Ok((parts, arguments))
+}
+
+/// The accounts that change, and among them those that were only relied on, which are written as they are: so that
+/// all are locked in one order.
+fn in_order_of_locks(changes: &Changes) -> Vec<accounts::Change<'_>> {
+    let changed = changes
+        .accounts_changed
+        .iter()
+        .map(|(account, version_read)| accounts::Change { account, version_read: *version_read });
+    let relied_on = changes
+        .accounts_relied_on
+        .iter()
+        .map(|account| accounts::Change { account, version_read: account.version });
+    let mut locked: Vec<_> = changed.chain(relied_on).collect();
+    locked.sort_by_key(|change| (change.account.client_id, change.account.id));
+    locked
 }
 
 /// The composed statements, each made once for the parts it has. There are few: most batches are alike.
