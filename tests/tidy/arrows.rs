@@ -28,6 +28,7 @@ const ARROWS: &[(&str, Option<&[&str]>)] = &[
     ("saga", Some(&["desk", "events"])),
     ("gateway", Some(&["idempotency", "client"])),
     ("embedded-postgres", Some(&[])),
+    ("load-generator", Some(&[])),
     ("server", None),
 ];
 

@@ -5,13 +5,14 @@
 //! - this file: the commands, the flags and what they default to;
 //! - [`serve`]: the server, from the first line of the start to the last of the shutdown;
 //! - [`database`]: the database that a command works on: given, or embedded and started for it;
-//! - [`migrate`], [`client`]: the other commands;
+//! - [`migrate`], [`client`], [`bench`]: the other commands;
 //! - [`signals`]: being told to stop.
 //!
 //! What a program reads goes to standard output, and nothing else does: one line from `serve`, a key from `client
 //! create`. A command that fails says why in one sentence on standard error and exits with 1; a command line that cannot
 //! be understood exits with 2.
 
+pub mod bench;
 pub mod client;
 pub mod database;
 pub mod migrate;
@@ -57,6 +58,8 @@ pub enum Command {
     /// Make, list and revoke clients
     #[command(subcommand)]
     Client(client::ClientCommand),
+    /// Put load on a running server, and audit what it did
+    Bench(Box<bench::BenchOptions>),
     /// Print the OpenAPI document
     Openapi,
 }
@@ -138,8 +141,10 @@ fn sentence(error: &anyhow::Error) -> String {
 fn run_command(command_line: CommandLine) -> anyhow::Result<()> {
     let CommandLine { command, options } = command_line;
     let command = command.unwrap_or(Command::Serve);
-    if let Command::Openapi = command {
-        return print_line(crate::openapi::json().trim_end());
+    match &command {
+        Command::Openapi => return print_line(crate::openapi::json().trim_end()),
+        Command::Bench(bench) => return bench::run(bench, &options),
+        _ => {}
     }
     telemetry::start(match command {
         Command::Serve => telemetry::DEFAULT_OF_A_SERVER,
@@ -155,7 +160,7 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<()> {
             Command::Serve => serve::run(&options, &configuration).await,
             Command::Migrate => migrate::run(&options, &configuration).await,
             Command::Client(command) => client::run(command, &options, &configuration).await,
-            Command::Openapi => Ok(()),
+            Command::Openapi | Command::Bench(_) => Ok(()),
         }
     })
 }
