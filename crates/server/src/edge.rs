@@ -159,7 +159,11 @@ fn finished(mut response: Response, request_id: &RequestId, is_business: bool) -
 /// What the framework would have said in words of its own.
 fn foreign(status: StatusCode, request_id: &RequestId) -> Response {
     let known = problem::catalogue::ENTRIES.iter().find(|entry| entry.status == status.as_u16());
-    let slug = known.map_or(Slug::Internal, |entry| entry.slug);
+    let slug = match status {
+        // Many kinds have this status, each of which says more than is known here.
+        StatusCode::BAD_REQUEST => Slug::MalformedRequest,
+        _ => known.map_or(Slug::Internal, |entry| entry.slug),
+    };
     let problem = Problem::new(slug, slug.entry().when);
     let document = problem.document(request_id.as_str());
     let mut response = problem.into_response();

@@ -1,4 +1,7 @@
-//! The listener: TCP connections, HTTP/1.1, and a limit on everything that a stranger could hold on to.
+//! The listener: TCP connections, HTTP/1.1, and a limit on everything that a stranger could hold on to. What is said to
+//! bytes that are no request: [`unparsed`].
+
+pub mod unparsed;
 
 use std::fmt;
 use std::io;
@@ -21,6 +24,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tower::ServiceExt;
+
+use self::unparsed::Conversation;
 
 /// Connections that the kernel has accepted and we have not.
 const BACKLOG: u32 = 1_024;
@@ -203,7 +208,9 @@ impl Accepting {
             request.extensions_mut().insert(ConnectInfo(peer));
             router.clone().oneshot(request.map(Body::new))
         });
-        let connection = self.http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        let connection = self
+            .http
+            .serve_connection(TokioIo::new(Conversation::new(stream)), TowerToHyperService::new(service));
         let finish = self.finish.clone();
         async move {
             let mut connection = pin!(connection);

@@ -1,15 +1,21 @@
 //! The bytes of a body: no more than allowed, of the right media type.
 
+use std::time::Duration;
+
 use axum::body::{Body, BodyDataStream, HttpBody};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::{HeaderMap, header};
+use tokio::time::timeout;
 
 use crate::problem::{Problem, Slug};
 
 /// How much of a body that is too large is read and thrown away, so that a client which sends first and listens later
 /// hears the answer instead of a broken connection.
 const DISCARDED_BYTES_MAX: usize = 1024 * 1024;
+
+/// For how long: a client that announces a body and waits to hear whether to send it hears so.
+const DISCARDING_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// The whole body, if it has at most `bytes_max` bytes.
 ///
@@ -39,13 +45,17 @@ pub async fn receive(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
 }
 
 async fn discard(mut chunks: BodyDataStream) {
-    let mut discarded = 0;
-    while let Some(Ok(chunk)) = chunks.next().await {
-        discarded += chunk.len();
-        if discarded > DISCARDED_BYTES_MAX {
-            return;
+    let discarding = async {
+        let mut discarded = 0;
+        while let Some(Ok(chunk)) = chunks.next().await {
+            discarded += chunk.len();
+            if discarded > DISCARDED_BYTES_MAX {
+                return;
+            }
         }
-    }
+    };
+    // Whether it came to an end makes no difference to the answer.
+    let _ = timeout(DISCARDING_TIME_MAX, discarding).await;
 }
 
 /// Lets JSON in UTF-8 pass: `application/json`, in any case, with no parameter but `charset=utf-8`.

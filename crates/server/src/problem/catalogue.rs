@@ -243,9 +243,14 @@ pub const ENTRIES: &[Entry] = &[
         ..entry(Slug::UriTooLong, "uri-too-long", 414, "URI too long")
     },
     Entry {
-        when: "The headers are larger than 16 KiB together.",
+        when: "The headers are larger than 16 KiB together, or more than 100.",
         remedy: "Send fewer or shorter headers.",
         ..entry(Slug::HeadersTooLarge, "headers-too-large", 431, "Headers too large")
+    },
+    Entry {
+        when: "What came over the connection is not an HTTP request: its first line, a header or its framing cannot be read.",
+        remedy: "Send HTTP/1.1, without control characters in headers.",
+        ..entry(Slug::MalformedRequest, "malformed-request", 400, "Malformed request")
     },
 ];
 

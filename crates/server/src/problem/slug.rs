@@ -35,6 +35,7 @@ pub enum Slug {
     RequestTimeout,
     UriTooLong,
     HeadersTooLarge,
+    MalformedRequest,
 }
 
 impl Slug {
