@@ -71,6 +71,11 @@ impl TestServer {
         format!("http://{}", self.server.address())
     }
 
+    /// Somebody without an API key.
+    pub fn anonymous(&self) -> Anonymous {
+        Anonymous { base: self.url() }
+    }
+
     /// Adds a client and answers a caller with its key.
     pub async fn another_client(&self) -> anyhow::Result<Caller> {
         let pool = sqlx::PgPool::connect_with(self.database.clone()).await?;
@@ -87,6 +92,25 @@ impl TestServer {
     pub async fn shutdown(self) -> PgConnectOptions {
         self.server.shutdown().await;
         self.database
+    }
+}
+
+/// Somebody without an API key, who may still knock.
+#[derive(Clone, Debug)]
+pub struct Anonymous {
+    base: String,
+}
+
+impl Anonymous {
+    /// A request without credentials, to be completed by the test.
+    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        let method = method.parse().expect("a method");
+        http_client().request(method, format!("{}{path}", self.base))
+    }
+
+    /// GET.
+    pub async fn get(&self, path: &str) -> anyhow::Result<Exchange> {
+        send(self.request("GET", path)).await
     }
 }
 
@@ -138,12 +162,7 @@ pub struct Caller {
 impl Caller {
     /// A caller with connections of its own.
     pub fn new(base: &str, api_key: &str) -> Self {
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .timeout(Duration::from_secs(60))
-            .build()
-            .expect("a client without TLS can always be made");
-        Self { http, base: base.to_owned(), api_key: api_key.to_owned() }
+        Self { http: http_client(), base: base.to_owned(), api_key: api_key.to_owned() }
     }
 
     /// The same caller at another server.
@@ -159,14 +178,7 @@ impl Caller {
 
     /// Sends a request and reads the answer.
     pub async fn send(&self, request: reqwest::RequestBuilder) -> anyhow::Result<Exchange> {
-        let response = request.send().await.context("no answer")?;
-        let status = response.status().as_u16();
-        let headers = response
-            .headers()
-            .iter()
-            .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-            .collect();
-        Ok(Exchange { status, headers, bytes: response.bytes().await?.to_vec() })
+        send(request).await
     }
 
     /// GET.
@@ -194,6 +206,25 @@ impl Caller {
     pub async fn order(&self, key: &str, amount: &str) -> anyhow::Result<Exchange> {
         self.post("/v1/orders", key, &order_body(ALICE, key, amount)).await
     }
+}
+
+fn http_client() -> reqwest::Client {
+    let builder = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60));
+    builder.build().expect("a client without TLS can always be made")
+}
+
+/// Sends a request and reads the answer.
+pub async fn send(request: reqwest::RequestBuilder) -> anyhow::Result<Exchange> {
+    let response = request.send().await.context("no answer")?;
+    let status = response.status().as_u16();
+    let headers = response
+        .headers()
+        .iter()
+        .map(|(name, value)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        })
+        .collect();
+    Ok(Exchange { status, headers, bytes: response.bytes().await?.to_vec() })
 }
 
 /// The body of an order in CNY, paid from the balance.

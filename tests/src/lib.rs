@@ -4,13 +4,15 @@
 //! - [`database`]: a migrated database of its own for each test, and the audit of its books;
 //! - [`clock`]: a clock that tests move;
 //! - [`desks`]: desks without HTTP, any number on one database: to each other they are like other processes;
-//! - [`http`]: the whole service on a free port, and a client that speaks to it.
+//! - [`http`]: the whole service on a free port, and a client that speaks to it;
+//! - [`raw_http`]: requests byte by byte, for what no HTTP library would send.
 
 pub mod clock;
 pub mod cluster;
 pub mod database;
 pub mod desks;
 pub mod http;
+pub mod raw_http;
 
 /// Whether the tests that can take any size shall run at their largest (`scripts/test --long`).
 pub fn long() -> bool {

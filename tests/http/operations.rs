@@ -1,0 +1,140 @@
+//! What is there for whoever runs the service, and whoever reads about it.
+
+use onefold_tests::http::{ALICE, TestServer, order_body};
+use server::problem::catalogue::ENTRIES;
+
+use crate::expect;
+
+#[tokio::test]
+async fn healthz_and_readyz_say_that_the_service_is_well() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    for path in ["/healthz", "/readyz"] {
+        expect::ok(&server.anonymous().get(path).await?);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn readyz_is_503_while_a_migration_is_missing_and_healthz_is_not() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let pool = sqlx::PgPool::connect_with(server.database.clone()).await?;
+    let newest = "DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)";
+    sqlx::query(newest).execute(&pool).await?;
+    let unready = server.anonymous().get("/readyz").await?;
+    expect::problem(&unready, 503, "unavailable");
+    assert!(unready.header("retry-after").is_some());
+    expect::ok(&server.anonymous().get("/healthz").await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn metrics_count_requests_by_route_and_never_by_id() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    expect::created(&server.demo.order("metrics-key", "1.00").await?);
+    expect::created(&server.demo.order("metrics-key", "1.00").await?);
+    server.demo.get(&format!("/v1/accounts/{ALICE}")).await?;
+    server.demo.get("/v1/no/such/path").await?;
+    let metrics = server.anonymous().get("/metrics").await?;
+    assert_eq!(metrics.status, 200);
+    let text = String::from_utf8(metrics.bytes)?;
+    assert!(text.contains("POST /v1/orders"), "{text}");
+    assert!(text.contains("/v1/accounts/{id}"), "{text}");
+    for secret in [ALICE, "metrics-key", "demo-key", "no/such"] {
+        assert!(!text.contains(secret), "the metrics tell {secret}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_openapi_document_is_the_one_that_is_checked_in() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let served = server.anonymous().get("/openapi.json").await?;
+    let document = expect::ok(&served);
+    assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../openapi/openapi.json");
+    let is_checked_in = std::fs::read(path)? == served.bytes;
+    assert!(is_checked_in, "write it anew: cargo run -p server -- openapi > openapi/openapi.json");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_docs_are_served_whole_by_this_server_alone() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let page = server.anonymous().get("/docs").await?;
+    assert_eq!(page.status, 200);
+    assert!(page.header("content-type").is_some_and(|media_type| media_type.starts_with("text/html")));
+    let html = String::from_utf8(page.bytes)?;
+    assert!(!html.contains("//"), "the page loads something from elsewhere: {html}");
+    let quoted = html.split('"').filter(|part| part.starts_with("/docs/"));
+    let mut files = 0;
+    for file in quoted {
+        let served = server.anonymous().get(file).await?;
+        assert_eq!(served.status, 200, "{file}");
+        assert!(!served.bytes.is_empty(), "{file}");
+        files += 1;
+    }
+    assert!(files >= 3, "the page loads a style and scripts: {html}");
+    let start = server.anonymous().get("/docs/swagger-initializer.js").await?;
+    assert!(String::from_utf8(start.bytes)?.contains("/openapi.json"));
+    expect::problem(&server.anonymous().get("/docs/no-such-file").await?, 404, "not-found");
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_kind_of_problem_has_a_page_that_names_its_members() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let index = server.anonymous().get("/problems").await?;
+    assert_eq!(index.status, 200);
+    let index = String::from_utf8(index.bytes)?;
+    for slug in [
+        "not-found",
+        "method-not-allowed",
+        "unauthorized",
+        "rate-limited",
+        "content-too-large",
+        "unsupported-media-type",
+        "idempotency-key-missing",
+        "idempotency-key-malformed",
+        "malformed-json",
+        "validation-failed",
+        "idempotency-in-progress",
+        "idempotency-key-reused",
+        "insufficient-funds",
+        "currency-mismatch",
+        "account-closed",
+        "account-not-empty",
+        "duplicate-order-no",
+        "duplicate-reference",
+        "amount-out-of-range",
+        "balance-contended",
+        "overloaded",
+        "unavailable",
+        "outcome-unknown",
+    ] {
+        assert!(ENTRIES.iter().any(|entry| entry.word == slug), "there is no {slug}");
+    }
+    for entry in ENTRIES {
+        let path = format!("/problems/{}", entry.word);
+        assert!(index.contains(&path), "{path} is not on the list");
+        let page = server.anonymous().get(&path).await?;
+        assert_eq!(page.status, 200, "{path}");
+        assert!(page.header("content-type").is_some_and(|media_type| media_type.starts_with("text/html")));
+        let page = String::from_utf8(page.bytes)?;
+        assert!(page.contains(&entry.status.to_string()), "{path}");
+        for (member, _) in entry.members {
+            assert!(page.contains(member), "{path} does not name {member}");
+        }
+    }
+    expect::problem(&server.anonymous().get("/problems/no-such-slug").await?, 404, "not-found");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_under_v1_is_stored_by_no_cache() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let placed = server.demo.post("/v1/orders", "cache", &order_body(ALICE, "cache", "1.00")).await?;
+    assert_eq!(placed.header("cache-control"), Some("no-store"));
+    let read = server.demo.get("/v1/orders").await?;
+    assert_eq!(read.header("cache-control"), Some("no-store"));
+    Ok(())
+}
