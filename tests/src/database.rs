@@ -210,9 +210,10 @@ const RULES: &[(&str, &str)] = &[
         "every paid order has exactly one journal row of its amount, from its account",
         "SELECT o.order_id::text
          FROM orders o
-         WHERE (SELECT count(*) FROM journal_entries j
-                WHERE j.client_id = o.client_id AND j.order_id = o.order_id
-                  AND j.amount = o.amount AND j.debit_account_id = o.account_id) <> 1",
+         LEFT JOIN journal_entries j ON j.client_id = o.client_id AND j.order_id = o.order_id
+             AND j.amount = o.amount AND j.debit_account_id = o.account_id
+         GROUP BY o.client_id, o.order_id
+         HAVING count(j.entry_id) <> 1",
     ),
     (
         "every order has a completed record that names it, unless the record was deleted",
@@ -235,14 +236,17 @@ const RULES: &[(&str, &str)] = &[
         "every order has exactly one event",
         "SELECT o.order_id::text
          FROM orders o
-         WHERE (SELECT count(*) FROM outbox_events e
-                WHERE e.client_id = o.client_id AND e.aggregate_id = o.order_id) <> 1",
+         LEFT JOIN outbox_events e ON e.client_id = o.client_id AND e.aggregate_id = o.order_id
+         GROUP BY o.client_id, o.order_id
+         HAVING count(e.event_id) <> 1",
     ),
     (
         "every movement has exactly one journal row of its amount",
         "SELECT m.movement_id::text
          FROM movements m
-         WHERE (SELECT count(*) FROM journal_entries j
-                WHERE j.client_id = m.client_id AND j.movement_id = m.movement_id AND j.amount = m.amount) <> 1",
+         LEFT JOIN journal_entries j ON j.client_id = m.client_id AND j.movement_id = m.movement_id
+             AND j.amount = m.amount
+         GROUP BY m.client_id, m.movement_id
+         HAVING count(j.entry_id) <> 1",
     ),
 ];

@@ -4,6 +4,7 @@
 //! - [`database`]: a migrated database of its own for each test, and the audit of its books;
 //! - [`clock`]: a clock that tests move;
 //! - [`desks`]: desks without HTTP, any number on one database: to each other they are like other processes;
+//! - [`own_cluster`]: a PostgreSQL of a test's own, for what would disturb everybody on the shared one;
 //! - [`http`]: the whole service on a free port, and a client that speaks to it;
 //! - [`raw_http`]: requests byte by byte, for what no HTTP library would send.
 
@@ -12,6 +13,7 @@ pub mod cluster;
 pub mod database;
 pub mod desks;
 pub mod http;
+pub mod own_cluster;
 pub mod raw_http;
 
 /// Whether the tests that can take any size shall run at their largest (`scripts/test --long`).

@@ -1,0 +1,7 @@
+//! What the migrations make, and the statements that run on it.
+
+mod collecting;
+mod layout;
+mod migrating;
+mod permissions;
+mod statements;

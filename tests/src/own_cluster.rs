@@ -1,0 +1,78 @@
+//! A PostgreSQL of a test's own, for what would disturb everybody on the shared one: a full lock table, commits that
+//! hang, roles that are missing.
+
+use std::os::unix::fs::PermissionsExt;
+use std::str::FromStr;
+
+use anyhow::Context;
+use desk::schema::Database;
+use embedded_postgres::{Cluster, Settings};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use tempfile::TempDir;
+
+/// A cluster that nobody else uses. It is to be [stopped](Self::stop) at the end.
+pub struct OwnCluster {
+    cluster: Cluster,
+    directory: TempDir,
+}
+
+impl OwnCluster {
+    /// Makes and starts one, with these settings (`name = value`) besides the usual ones.
+    pub async fn start(settings: &[&str]) -> anyhow::Result<Self> {
+        // Root's PostgreSQL runs as another user, who must come this far.
+        let directory = tempfile::Builder::new()
+            .prefix("onefold-own-postgres-")
+            .permissions(std::fs::Permissions::from_mode(0o755))
+            .tempdir()?;
+        let mut cluster = Cluster::attach_or_start(Self::settings(&directory)).await?;
+        if !settings.is_empty() {
+            let mut administrator = PgConnection::connect(&cluster.database_url("postgres")).await?;
+            for setting in settings {
+                let alter = format!("ALTER SYSTEM SET {setting}");
+                administrator.execute(sqlx::raw_sql(AssertSqlSafe(alter))).await.context("a setting")?;
+            }
+            administrator.close().await?;
+            cluster.stop().await?;
+            cluster = Cluster::attach_or_start(Self::settings(&directory)).await?;
+        }
+        Ok(Self { cluster, directory })
+    }
+
+    fn settings(directory: &TempDir) -> Settings {
+        Settings {
+            durable: false,
+            max_connections: 30,
+            shared_buffers_mb: 16,
+            ..Settings::new(directory.path().join("cluster"))
+        }
+    }
+
+    /// How to connect to a database, which need not be there yet.
+    pub fn options(&self, database: &str) -> anyhow::Result<PgConnectOptions> {
+        Ok(PgConnectOptions::from_str(&self.cluster.database_url(database))?)
+    }
+
+    /// Makes a database without any table.
+    pub async fn new_bare_database(&self, name: &str) -> anyhow::Result<PgConnectOptions> {
+        let mut administrator = PgConnection::connect_with(&self.options("postgres")?).await?;
+        let create = format!("CREATE DATABASE {name}");
+        administrator.execute(sqlx::raw_sql(AssertSqlSafe(create))).await?;
+        administrator.close().await?;
+        self.options(name)
+    }
+
+    /// Makes a migrated database, as the service connects to it.
+    pub async fn new_service_database(&self, name: &str) -> anyhow::Result<Database> {
+        let options = self.new_bare_database(name).await?;
+        Database::migrate(&options).await?;
+        Ok(Database::connect(options, 4).await?)
+    }
+
+    /// Stops it and removes its files.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.cluster.stop().await?;
+        self.directory.close()?;
+        Ok(())
+    }
+}
