@@ -1,12 +1,15 @@
 //! The service over HTTP, whole, on a real PostgreSQL: the contract, sentence by sentence.
 
+mod aborted;
 mod accounts;
 mod amounts;
 mod authentication;
 mod bodies;
 mod expect;
 mod idempotency;
+mod in_progress;
 mod keys;
+mod limits;
 mod lists;
 mod operations;
 mod orders;
