@@ -1,0 +1,235 @@
+//! The rows, as the audit reads them: without what no check looks at, and each by itself.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::figure::Figure;
+
+/// A row of any table.
+#[derive(Clone, Debug)]
+pub enum Row<'r> {
+    /// Of `clients`.
+    Client(Client),
+    /// Of `collecting_accounts`.
+    CollectingAccount(CollectingAccount<'r>),
+    /// Of `accounts`.
+    Account(Account<'r>),
+    /// Of `journal_entries`.
+    Entry(Entry<'r>),
+    /// Of `collecting_totals`.
+    Total(Total),
+    /// Of `movements`.
+    Movement(Movement<'r>),
+    /// Of `orders`.
+    Order(Order<'r>),
+    /// Of `idempotency_records`.
+    Record(Record<'r>),
+    /// Of `idempotency_records`: past its retention, or of a closing, and completed, without what it says was done.
+    RecordWithoutEffect(Record<'r>),
+    /// Of `outbox_events`.
+    Event(Event<'r>),
+    /// An order's number; they come in the order of client and number.
+    OrderNumber(BusinessKey<'r>),
+    /// A movement's reference; they come in the order of client, kind and reference.
+    Reference(BusinessKey<'r>),
+}
+
+/// A client.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    /// Its identity.
+    pub client_id: Uuid,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+}
+
+/// A collecting account.
+#[derive(Clone, Copy, Debug)]
+pub struct CollectingAccount<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub account_id: Uuid,
+    /// What it collects.
+    pub name: &'r str,
+    /// In which currency.
+    pub currency: &'r str,
+}
+
+/// A customer's account.
+#[derive(Clone, Copy, Debug)]
+pub struct Account<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub account_id: Uuid,
+    /// Its currency.
+    pub currency: &'r str,
+    /// Whether it is closed.
+    pub closed: bool,
+    /// What can be spent.
+    pub available: Figure,
+    /// What is frozen.
+    pub held: Figure,
+    /// How many changes it has seen.
+    pub version: i64,
+    /// When it was opened.
+    pub created_at: DateTime<Utc>,
+}
+
+/// A row of the journal.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub entry_id: Uuid,
+    /// What kind of event moved the money.
+    pub kind: &'r str,
+    /// How much moved.
+    pub amount: Figure,
+    /// In which currency.
+    pub currency: &'r str,
+    /// Where it came from.
+    pub debit: Side,
+    /// Where it went.
+    pub credit: Side,
+    /// The client's name for it.
+    pub reference: Option<&'r str>,
+    /// The movement it belongs to.
+    pub movement_id: Option<Uuid>,
+    /// The order it belongs to.
+    pub order_id: Option<Uuid>,
+}
+
+/// A side of a row of the journal.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    /// The account.
+    pub account_id: Uuid,
+    /// What a customer's account had afterwards; nothing for a collecting one.
+    pub after: Option<After>,
+}
+
+/// What a customer's account had after a row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct After {
+    /// The version that the row made.
+    pub version: i64,
+    /// What could be spent.
+    pub available: Figure,
+    /// What was frozen.
+    pub held: Figure,
+}
+
+/// A part of what a collecting account has collected.
+#[derive(Clone, Copy, Debug)]
+pub struct Total {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// The account.
+    pub account_id: Uuid,
+    /// The sum of rows that debit it.
+    pub debits: Figure,
+    /// The sum of rows that credit it.
+    pub credits: Figure,
+}
+
+/// A movement.
+#[derive(Clone, Copy, Debug)]
+pub struct Movement<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub movement_id: Uuid,
+    /// What kind it is.
+    pub kind: &'r str,
+    /// The client's name for it.
+    pub reference: &'r str,
+    /// Which customer's account pays.
+    pub from_account_id: Option<Uuid>,
+    /// Which customer's account receives.
+    pub to_account_id: Option<Uuid>,
+    /// How much moves.
+    pub amount: Figure,
+    /// In which currency.
+    pub currency: &'r str,
+    /// When.
+    pub created_at: DateTime<Utc>,
+}
+
+/// An order.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub order_id: Uuid,
+    /// The account it is for.
+    pub account_id: Uuid,
+    /// Its currency.
+    pub currency: &'r str,
+    /// What was ordered.
+    pub amount: Figure,
+    /// What has been taken.
+    pub captured_amount: Figure,
+    /// What has been given back.
+    pub refunded_amount: Figure,
+    /// How it is paid.
+    pub payment_method: &'r str,
+    /// Where it is in its life.
+    pub status: &'r str,
+    /// When it was placed.
+    pub created_at: DateTime<Utc>,
+}
+
+/// A record of what was asked and answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// The key.
+    pub key: &'r str,
+    /// What was asked.
+    pub operation: &'r str,
+    /// How it ended.
+    pub status: &'r str,
+    /// The path of what it made or changed.
+    pub resource: Option<&'r str>,
+    /// The status code of the answer.
+    pub response_status: i16,
+    /// Where the answer says that something was made.
+    pub response_location: Option<&'r str>,
+    /// When the answer was decided: the time of the effect, exactly.
+    pub completed_at: DateTime<Utc>,
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub event_id: Uuid,
+    /// What happened.
+    pub event_type: &'r str,
+    /// To what kind of thing.
+    pub aggregate_type: &'r str,
+    /// To which one.
+    pub aggregate_id: Uuid,
+    /// Its place among the events of that one.
+    pub sequence: i64,
+    /// When.
+    pub occurred_at: DateTime<Utc>,
+}
+
+/// A name that the client gave to an order or a movement.
+#[derive(Clone, Copy, Debug)]
+pub struct BusinessKey<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Of which kind of movement; empty for an order.
+    pub kind: &'r str,
+    /// The name.
+    pub text: &'r str,
+}
