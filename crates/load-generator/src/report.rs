@@ -59,6 +59,8 @@ pub struct Measured {
     pub answered: u64,
     /// A second.
     pub per_second: u64,
+    /// The mean latency.
+    pub mean_us: u64,
     /// Half of them took no longer.
     pub p50_us: u64,
     /// Nine in ten took no longer.
@@ -78,6 +80,8 @@ impl Measured {
             answered_in_all: timed.answered_in_all,
             answered: timed.answered,
             per_second: timed.answered * 1000 / milliseconds.max(1),
+            // A part of a microsecond is of no interest.
+            mean_us: latency.mean() as u64,
             p50_us: latency.value_at_quantile(0.5),
             p90_us: latency.value_at_quantile(0.9),
             p99_us: latency.value_at_quantile(0.99),
@@ -188,11 +192,16 @@ struct Line<'a>(&'a Measured);
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Measured { per_second, p50_us, p90_us, p99_us, p999_us, max_us, .. } = self.0;
+        let Measured { per_second, mean_us, p50_us, p90_us, p99_us, p999_us, max_us, .. } = self.0;
         write!(formatter, "{per_second}/s")?;
-        for (name, us) in
-            [("p50", p50_us), ("p90", p90_us), ("p99", p99_us), ("p99.9", p999_us), ("max", max_us)]
-        {
+        for (name, us) in [
+            ("mean", mean_us),
+            ("p50", p50_us),
+            ("p90", p90_us),
+            ("p99", p99_us),
+            ("p99.9", p999_us),
+            ("max", max_us),
+        ] {
             write!(formatter, "  {name} {}.{:02} ms", us / 1000, us % 1000 / 10)?;
         }
         Ok(())
