@@ -15,6 +15,7 @@ use axum::routing::{MethodRouter, get, post};
 use http::Method;
 
 use crate::app::AppState;
+use crate::body::receive;
 use crate::problem::{Problem, Slug};
 
 /// Every operation of the API, in reading order. The OpenAPI document has exactly these.
@@ -77,11 +78,14 @@ impl Route {
     }
 }
 
-async fn unknown_route() -> Problem {
+async fn unknown_route(request: Request) -> Problem {
+    receive::discard(request.into_body()).await;
     Problem::new(Slug::NotFound, "there is no such path")
 }
 
 /// The router adds `Allow`.
 async fn other_method(request: Request) -> Problem {
-    Problem::new(Slug::MethodNotAllowed, format!("the path does not have the method {}", request.method()))
+    let detail = format!("the path does not have the method {}", request.method());
+    receive::discard(request.into_body()).await;
+    Problem::new(Slug::MethodNotAllowed, detail)
 }

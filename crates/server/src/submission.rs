@@ -59,8 +59,17 @@ impl<N: Named, B: RequestBody> Submission<N, B> {
         let (mut parts, body) = request.into_parts();
         let facts = Facts::of(&parts.extensions);
 
-        let client = admit(state, &parts, &facts).await?;
-        let path = path::named(&mut parts).await?;
+        let admitted = async {
+            let client = admit(state, &parts, &facts).await?;
+            Ok((client, path::named(&mut parts).await?))
+        };
+        let (client, path) = match admitted.await {
+            Ok(admitted) => admitted,
+            Err(problem) => {
+                receive::discard(body).await;
+                return Err(problem);
+            }
+        };
         let bytes = facts.reading_body(receive::receive(body, state.settings.body_bytes_max)).await?;
         if !(bytes.is_empty() && B::OPTIONAL) {
             receive::expect_json(&parts.headers)?;

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::problem::{Problem, Slug};
 
-/// How much of a body that is too large is read and thrown away, so that a client which sends first and listens later
+/// How much of a body that is not wanted is read and thrown away, so that a client which sends first and listens later
 /// hears the answer instead of a broken connection.
 const DISCARDED_BYTES_MAX: usize = 1024 * 1024;
 
@@ -30,13 +30,13 @@ pub async fn receive(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
     let mut received = BytesMut::new();
     let mut chunks = body.into_data_stream();
     if announced_too_large {
-        discard(chunks).await;
+        discard_chunks(chunks).await;
         return Err(too_large());
     }
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| Problem::new(Slug::MalformedJson, "the body ended before its end"))?;
         if received.len() + chunk.len() > bytes_max {
-            discard(chunks).await;
+            discard_chunks(chunks).await;
             return Err(too_large());
         }
         received.extend_from_slice(&chunk);
@@ -44,7 +44,16 @@ pub async fn receive(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
     Ok(received.freeze())
 }
 
-async fn discard(mut chunks: BodyDataStream) {
+/// Throws a body away, for a request that is refused before its body is looked at. Without that, the connection would be
+/// closed on the part that has not arrived yet, and a client still sending it would be told of a broken pipe instead of
+/// the refusal.
+pub async fn discard(body: Body) {
+    if !body.is_end_stream() {
+        discard_chunks(body.into_data_stream()).await;
+    }
+}
+
+async fn discard_chunks(mut chunks: BodyDataStream) {
     let discarding = async {
         let mut discarded = 0;
         while let Some(Ok(chunk)) = chunks.next().await {
