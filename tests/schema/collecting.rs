@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use account::store::collecting::{self, BALANCES};
 use desk::schema::Database;
@@ -10,8 +11,11 @@ use futures::future::join_all;
 use onefold_tests::database::{audit, new_service_database};
 use onefold_tests::desks::{account_with, client, open, order};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use tokio::time::sleep;
 
 const ORDERS: usize = 20_000;
+/// Between two rounds of a keeper or the auditor: twenty times as often as the service, and still room for the orders.
+const ROUND_PAUSE: Duration = Duration::from_millis(50);
 /// How many callers ask at the same time.
 const CALLERS: usize = 400;
 
@@ -42,7 +46,7 @@ async fn keep_house_until(database: Database, done: Arc<AtomicBool>) -> i64 {
     let mut rolled_up = 0;
     while !done.load(Ordering::SeqCst) {
         rolled_up += housekeeping::once(&database, &SystemClock).await.expect("a round").totals_rolled_up;
-        tokio::task::yield_now().await;
+        sleep(ROUND_PAUSE).await;
     }
     rolled_up
 }
@@ -73,6 +77,7 @@ async fn balances_are_exact_while_twenty_thousand_orders_are_rolled_up_by_two() 
                 let (rolled_up, journal) = revenue(&mut connection).await;
                 assert_eq!(rolled_up, journal, "in any snapshot");
                 looks += 1;
+                sleep(ROUND_PAUSE).await;
             }
             looks
         }
