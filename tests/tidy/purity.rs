@@ -57,6 +57,7 @@ const CRATES_WITHOUT_FLOATS: &[&str] = &[
     "idempotency",
     "events",
     "desk",
+    "audit",
     "saga",
 ];
 

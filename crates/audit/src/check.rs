@@ -1,7 +1,7 @@
 //! What a check is, and the list of all of them.
 //!
 //! To add one: a file in `checks/` with a type that implements [`Check`], and a line in [`all`]. If it needs a table
-//! that is not read yet: a variant of [`Row`](crate::row::Row) and a source in `store.rs`.
+//! that is not read yet: a variant of [`Row`] and a source in `store.rs`.
 
 use chrono::{DateTime, Utc};
 

@@ -9,8 +9,8 @@
 //! - [`signals`]: being told to stop.
 //!
 //! What a program reads goes to standard output, and nothing else does: one line from `serve`, a key from `client
-//! create`. A command that fails says why in one sentence on standard error and exits with 1; a command line that cannot
-//! be understood exits with 2.
+//! create`. A command that fails says why in one sentence on standard error and exits with 1 (`verify` with 2, for its 1
+//! says that the books differ); a command line that cannot be understood exits with 2.
 
 pub mod bench;
 pub mod client;
@@ -18,6 +18,7 @@ pub mod database;
 pub mod migrate;
 pub mod serve;
 pub mod signals;
+pub mod verify;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,8 @@ pub enum Command {
     /// Make, list and revoke clients
     #[command(subcommand)]
     Client(client::ClientCommand),
+    /// Audit the books: exit with 0 if they balance, 1 if something differs, 2 if they cannot be audited
+    Verify(verify::VerifyArguments),
     /// Put load on a running server, and audit what it did
     Bench(Box<bench::BenchOptions>),
     /// Print the OpenAPI document
@@ -120,13 +123,14 @@ impl Options {
 /// Runs the program; answers what it exits with.
 pub fn run() -> ExitCode {
     let command_line = CommandLine::parse();
-    match run_command(command_line) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tell(&format!("onefold: {}", sentence(&error)));
-            ExitCode::FAILURE
-        }
-    }
+    let failure = match command_line.command {
+        Some(Command::Verify(_)) => ExitCode::from(verify::COULD_NOT_AUDIT),
+        _ => ExitCode::FAILURE,
+    };
+    run_command(command_line).unwrap_or_else(|error| {
+        tell(&format!("onefold: {}", sentence(&error)));
+        failure
+    })
 }
 
 /// An error with its causes; a cause that the sentence tells already is left out.
@@ -138,12 +142,12 @@ fn sentence(error: &anyhow::Error) -> String {
     })
 }
 
-fn run_command(command_line: CommandLine) -> anyhow::Result<()> {
+fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     let CommandLine { command, options } = command_line;
     let command = command.unwrap_or(Command::Serve);
     match &command {
-        Command::Openapi => return print_line(crate::openapi::json().trim_end()),
-        Command::Bench(bench) => return bench::run(bench, &options),
+        Command::Openapi => return print_line(crate::openapi::json().trim_end()).map(succeeded),
+        Command::Bench(bench) => return bench::run(bench, &options).map(succeeded),
         _ => {}
     }
     telemetry::start(match command {
@@ -157,12 +161,18 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<()> {
         .context("cannot start the threads of the program")?;
     runtime.block_on(async {
         match command {
-            Command::Serve => serve::run(&options, &configuration).await,
-            Command::Migrate => migrate::run(&options, &configuration).await,
-            Command::Client(command) => client::run(command, &options, &configuration).await,
-            Command::Openapi | Command::Bench(_) => Ok(()),
+            Command::Serve => serve::run(&options, &configuration).await.map(succeeded),
+            Command::Migrate => migrate::run(&options, &configuration).await.map(succeeded),
+            Command::Client(command) => client::run(command, &options, &configuration).await.map(succeeded),
+            Command::Verify(arguments) => verify::run(&arguments, &options, &configuration).await,
+            Command::Openapi | Command::Bench(_) => Ok(ExitCode::SUCCESS),
         }
     })
+}
+
+/// The exit code of a command that has nothing more to say than that it did what it was told.
+fn succeeded((): ()) -> ExitCode {
+    ExitCode::SUCCESS
 }
 
 /// Prints a line on standard output, for a program to read; one that has read enough (`head`) is no error.

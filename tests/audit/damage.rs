@@ -1,0 +1,410 @@
+//! What is damaged by hand is found by the check that is there for it, and by those that it cannot but concern.
+
+use onefold_tests::database::new_service_database;
+
+use crate::ledger::{audited, audited_listing, failing, large, small, tamper};
+
+/// What is done to the small books, as the owner of the tables, and which checks must find something. No other may.
+const DAMAGES: &[(&str, &str, &[&str])] = &[
+    (
+        "a balance that was moved to another account",
+        "UPDATE accounts SET available = available + 1 WHERE owner = 'alice';
+         UPDATE accounts SET available = available - 1 WHERE owner = 'bob'",
+        &["balances"],
+    ),
+    (
+        "a balance from nowhere",
+        "UPDATE accounts SET available = available + 1 WHERE owner = 'alice'",
+        &["balances", "trial-balance"],
+    ),
+    (
+        "an account's version that no row made",
+        "UPDATE accounts SET version = version + 1 WHERE owner = 'alice'",
+        &["balances"],
+    ),
+    (
+        "a closed account with another version than its closing made",
+        "UPDATE accounts SET version = version + 1 WHERE owner = 'carol'",
+        &["balances", "events"],
+    ),
+    (
+        "a closed account with money",
+        "ALTER TABLE accounts DROP CONSTRAINT accounts_closed_is_empty;
+         UPDATE accounts SET available = 1 WHERE owner = 'carol'",
+        &["balances", "trial-balance"],
+    ),
+    (
+        "a figure that does not follow from the row before",
+        "UPDATE journal_entries SET debit_available_after = debit_available_after + 1 WHERE kind = 'transfer'",
+        &["figures"],
+    ),
+    (
+        "held money in a row's figures that nothing held",
+        "UPDATE journal_entries SET debit_held_after = 1 WHERE kind = 'transfer'",
+        &["figures"],
+    ),
+    (
+        "a gap in the versions",
+        "UPDATE journal_entries SET debit_version = 40 WHERE kind = 'transfer'",
+        &["figures"],
+    ),
+    (
+        "two rows that have changed places",
+        "UPDATE journal_entries SET debit_version = 40 WHERE amount = 30;
+         UPDATE journal_entries SET debit_version = 2 WHERE amount = 10;
+         UPDATE journal_entries SET debit_version = 3 WHERE amount = 30",
+        &["figures"],
+    ),
+    (
+        "a journal row that was deleted",
+        "DELETE FROM journal_entries WHERE amount = 30",
+        &["figures", "roll-ups", "order-payments"],
+    ),
+    (
+        "the last journal row of an account, deleted",
+        "DELETE FROM journal_entries WHERE debit_version = 5",
+        &["balances", "roll-ups", "movements"],
+    ),
+    (
+        "a row for an account that is not there",
+        "UPDATE journal_entries SET credit_account_id = gen_random_uuid() WHERE currency = 'JPY'",
+        &["balances", "accounts", "movements"],
+    ),
+    (
+        "an account that was deleted",
+        "DELETE FROM accounts WHERE owner = 'dora'",
+        &["accounts", "trial-balance", "records", "events"],
+    ),
+    (
+        "an account of another client",
+        "UPDATE accounts SET client_id = gen_random_uuid() WHERE owner = 'dora'",
+        &["balances", "accounts", "trial-balance", "records", "events"],
+    ),
+    (
+        "a row for a collecting account that is not there",
+        "UPDATE journal_entries SET credit_account_id = gen_random_uuid() WHERE amount = 30",
+        &["accounts", "roll-ups"],
+    ),
+    (
+        "a row in another currency than its accounts",
+        "UPDATE journal_entries SET currency = 'JPY' WHERE kind = 'transfer'",
+        &["accounts", "movements"],
+    ),
+    (
+        "a row and its movement in another currency than their accounts",
+        "UPDATE journal_entries SET currency = 'JPY' WHERE kind = 'transfer';
+         UPDATE movements SET currency = 'JPY' WHERE kind = 'transfer'",
+        &["accounts"],
+    ),
+    (
+        "an order and its row in another currency than the account",
+        "UPDATE journal_entries SET currency = 'JPY' WHERE amount = 30;
+         UPDATE orders SET currency = 'JPY' WHERE amount = 30",
+        &["accounts"],
+    ),
+    (
+        "a currency that is none",
+        "UPDATE journal_entries SET currency = 'XYZ' WHERE kind = 'transfer'",
+        &["accounts", "entries", "movements"],
+    ),
+    (
+        "a row of two causes",
+        "UPDATE journal_entries SET order_id = gen_random_uuid() WHERE kind = 'transfer'",
+        &["entries"],
+    ),
+    (
+        "a row of an unknown kind",
+        "UPDATE journal_entries SET kind = 'gift' WHERE kind = 'transfer'",
+        &["entries", "movements"],
+    ),
+    (
+        "a row whose sides are not those of its kind",
+        "UPDATE journal_entries SET kind = 'deposit' WHERE kind = 'transfer'",
+        &["entries", "movements"],
+    ),
+    (
+        "an amount that is finer than its currency",
+        "UPDATE journal_entries SET amount = 30.001, debit_available_after = debit_available_after - 0.001
+         WHERE amount = 30;
+         UPDATE orders SET amount = 30.001, captured_amount = 30.001 WHERE amount = 30",
+        &["figures", "entries", "roll-ups", "order-amounts"],
+    ),
+    (
+        "an amount that is no number",
+        "UPDATE journal_entries SET amount = 'NaN' WHERE kind = 'transfer'",
+        &["figures", "entries", "movements"],
+    ),
+    (
+        "a roll-up that was raised on one side",
+        "UPDATE collecting_totals SET credits = credits + 1
+         WHERE total_id = (SELECT total_id FROM collecting_totals LIMIT 1)",
+        &["trial-balance", "roll-ups"],
+    ),
+    (
+        "a roll-up that was raised on both sides",
+        "UPDATE collecting_totals SET credits = credits + 1, debits = debits + 1
+         WHERE total_id = (SELECT total_id FROM collecting_totals LIMIT 1)",
+        &["roll-ups"],
+    ),
+    (
+        "held money without a hold",
+        "UPDATE accounts SET available = available - 1, held = held + 1 WHERE owner = 'alice'",
+        &["balances", "holds"],
+    ),
+    (
+        "a movement of another amount than its row",
+        "UPDATE movements SET amount = amount + 1 WHERE kind = 'transfer'",
+        &["movements"],
+    ),
+    (
+        "a movement to another account than its row",
+        "UPDATE movements SET to_account_id = gen_random_uuid() WHERE kind = 'transfer'",
+        &["movements"],
+    ),
+    (
+        "a movement that was deleted",
+        "DELETE FROM movements WHERE kind = 'transfer'",
+        &["movements", "records", "events"],
+    ),
+    (
+        "a row that pays another order",
+        "UPDATE journal_entries SET order_id = gen_random_uuid() WHERE amount = 30",
+        &["order-payments"],
+    ),
+    (
+        "an order that was paid from another account",
+        "UPDATE orders SET account_id = gen_random_uuid() WHERE amount = 30",
+        &["order-payments"],
+    ),
+    (
+        "an order that was deleted",
+        "DELETE FROM orders WHERE amount = 30",
+        &["order-payments", "records", "events"],
+    ),
+    (
+        "an order of which not all was taken",
+        "UPDATE orders SET amount = amount + 1 WHERE amount = 30",
+        &["order-amounts"],
+    ),
+    (
+        "an order of which more was taken than its amount",
+        "ALTER TABLE orders DROP CONSTRAINT orders_captured_within_amount;
+         UPDATE orders SET captured_amount = captured_amount + 1 WHERE amount = 30",
+        &["order-payments", "order-amounts"],
+    ),
+    (
+        "an order of which more was given back than taken",
+        "ALTER TABLE orders DROP CONSTRAINT orders_refunded_within_captured;
+         UPDATE orders SET refunded_amount = 31, status = 'refunded' WHERE amount = 30",
+        &["order-amounts"],
+    ),
+    (
+        "a refund that the status does not know of",
+        "UPDATE orders SET refunded_amount = 1 WHERE amount = 30",
+        &["order-amounts"],
+    ),
+    (
+        "a record of an effect that is not there",
+        "UPDATE idempotency_records SET resource = '/v1/orders/' || gen_random_uuid() WHERE key = 'o-1'",
+        &["records"],
+    ),
+    (
+        "an old record of an effect that is not there",
+        "INSERT INTO idempotency_records
+         SELECT client_id, 'old', operation, fingerprint, 1, status, 1, '/v1/orders/' || gen_random_uuid(),
+                201, '', NULL, '', first_seen_at, completed_at - interval '100 days', expires_at
+         FROM idempotency_records WHERE key = 'o-1'",
+        &["records"],
+    ),
+    (
+        "a record of a closing, of an account that is open",
+        "UPDATE accounts SET status = 'open', version = version - 1 WHERE owner = 'carol'",
+        &["records", "events"],
+    ),
+    (
+        "a record of another operation than the effect",
+        "UPDATE idempotency_records SET operation = 'POST /v1/transfers' WHERE key = 'd-alice'",
+        &["records"],
+    ),
+    (
+        "a record of an operation that there is not",
+        "UPDATE idempotency_records SET operation = 'POST /v1/gifts' WHERE key = 'd-alice'",
+        &["records"],
+    ),
+    (
+        "an effect without its record",
+        "DELETE FROM idempotency_records WHERE key = 't-1'",
+        &["records"],
+    ),
+    (
+        "a closing without its record",
+        "DELETE FROM idempotency_records WHERE key = 'close-carol'",
+        &["records"],
+    ),
+    (
+        "a refusal that made something",
+        "UPDATE idempotency_records SET response_location = '/v1/orders/1' WHERE key = 'o-refused'",
+        &["records"],
+    ),
+    (
+        "a refusal that was answered like a success",
+        "UPDATE idempotency_records SET response_status = 201 WHERE key = 'o-refused'",
+        &["records"],
+    ),
+    (
+        "a success that was recorded as a refusal",
+        "UPDATE idempotency_records SET status = 'failed' WHERE key = 'o-1'",
+        &["records"],
+    ),
+    (
+        "an effect without its event",
+        "DELETE FROM outbox_events WHERE aggregate_type = 'order' AND data->>'client_order_no' = 'o-1'",
+        &["events"],
+    ),
+    (
+        "an effect with its event twice",
+        "INSERT INTO outbox_events
+         SELECT client_id, gen_random_uuid(), event_type, aggregate_type, aggregate_id, sequence, data, occurred_at
+         FROM outbox_events WHERE data->>'client_order_no' = 'o-1'",
+        &["events"],
+    ),
+    (
+        "an event in the wrong place",
+        "UPDATE outbox_events SET sequence = 7 WHERE data->>'client_order_no' = 'o-1'",
+        &["events"],
+    ),
+    (
+        "an event of an unknown type",
+        "UPDATE outbox_events SET event_type = 'onefold.order.gone.v1' WHERE data->>'client_order_no' = 'o-1'",
+        &["events"],
+    ),
+    (
+        "an order number that comes twice",
+        "ALTER TABLE orders DROP CONSTRAINT orders_client_order_no_unique;
+         UPDATE orders SET client_order_no = 'same'",
+        &["order-numbers"],
+    ),
+    (
+        "a reference that comes twice",
+        "ALTER TABLE movements DROP CONSTRAINT movements_reference_unique;
+         UPDATE movements SET reference = 'same' WHERE kind = 'deposit';
+         UPDATE journal_entries SET reference = 'same' WHERE kind = 'deposit'",
+        &["references"],
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_damage_is_found_by_the_checks_that_it_concerns_and_by_no_other() {
+    let mut wrong = Vec::new();
+    for (damage, sql, expected) in DAMAGES {
+        let database = small().await.expect("books");
+        let options = database.owner_options();
+        tamper(options, sql).await.expect("the damage is done");
+        let report = audited(options).await.expect("an audit");
+        let found = failing(&report);
+        if found != *expected {
+            let listed: Vec<_> = report.checks.iter().flat_map(|check| &check.listed).collect();
+            wrong.push(format!("{damage}: {found:?} instead of {expected:?}: {listed:#?}"));
+        }
+        for check in report.checks.iter().filter(|check| check.differences > 0) {
+            assert_eq!(check.listed.len() as u64, check.differences, "{damage}: all are listed");
+            assert!(!check.may_be_more, "{damage}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// A difference is of use to whoever must put it right: it names the row, what was expected, and what was found.
+#[tokio::test]
+async fn a_difference_names_its_row_and_both_figures() {
+    let database = small().await.expect("books");
+    let options = database.owner_options();
+    tamper(options, "UPDATE accounts SET available = 36 WHERE owner = 'alice'").await.expect("damage");
+    let report = audited(options).await.expect("an audit");
+    let balance = &report.checks[0].listed[0];
+    assert!(balance.subject.starts_with("account "), "{balance:?}");
+    assert_eq!(balance.client_id, onefold_tests::desks::client().0);
+    assert_eq!(balance.expected, "version 5 with 35.00 available, 0.00 held");
+    assert_eq!(balance.found, "version 5 with 36.00 available, 0.00 held");
+    let books = report.checks.iter().find(|check| check.name == "trial-balance").expect("the check");
+    assert_eq!(books.listed[0].subject, "books in CNY");
+    assert_eq!(books.listed[0].expected, "credits of 101.00, as the debits");
+    assert_eq!(books.listed[0].found, "102.00");
+}
+
+#[tokio::test]
+async fn one_break_in_a_chain_is_one_difference() {
+    let database = small().await.expect("books");
+    let options = database.owner_options();
+    tamper(options, "DELETE FROM journal_entries WHERE amount = 30").await.expect("damage");
+    let report = audited(options).await.expect("an audit");
+    let figures = report.checks.iter().find(|check| check.name == "figures").expect("the check");
+    assert_eq!(figures.differences, 1);
+    assert_eq!(figures.listed[0].expected, "version 1 with 100.00 available, 0.00 held");
+    assert!(figures.listed[0].found.ends_with("follows on version 2 with 70.00 available, 0.00 held"));
+}
+
+#[tokio::test]
+async fn an_effect_that_is_older_than_the_retention_needs_no_record() {
+    let database = small().await.expect("books");
+    let options = database.owner_options();
+    let forget = "UPDATE orders SET created_at = created_at - interval '100 days';
+                  DELETE FROM idempotency_records WHERE operation = 'POST /v1/orders'";
+    tamper(options, forget).await.expect("the records are deleted");
+    let report = audited(options).await.expect("an audit");
+    assert!(report.is_clean(), "{report:#?}");
+}
+
+#[tokio::test]
+async fn old_records_that_nobody_has_deleted_yet_are_no_difference() {
+    let database = small().await.expect("books");
+    let options = database.owner_options();
+    let age = "UPDATE idempotency_records SET completed_at = completed_at - interval '100 days';
+               UPDATE accounts SET created_at = created_at - interval '100 days';
+               UPDATE movements SET created_at = created_at - interval '100 days';
+               UPDATE orders SET created_at = created_at - interval '100 days';
+               UPDATE outbox_events SET occurred_at = occurred_at - interval '100 days'";
+    tamper(options, age).await.expect("all is old");
+    let report = audited(options).await.expect("an audit");
+    assert!(report.is_clean(), "{report:#?}");
+}
+
+#[tokio::test]
+async fn what_was_there_from_the_beginning_of_its_client_needs_no_record() {
+    let database = small().await.expect("books");
+    let options = database.owner_options();
+    let begin =
+        "INSERT INTO clients SELECT client_id, 'somebody', created_at FROM movements WHERE reference = 't-1';
+                 DELETE FROM idempotency_records WHERE key = 't-1'";
+    tamper(options, begin).await.expect("the client is made");
+    let report = audited(options).await.expect("an audit");
+    assert!(report.is_clean(), "{report:#?}");
+}
+
+#[tokio::test]
+async fn all_differences_are_counted_and_some_are_listed() {
+    let database = new_service_database().await.expect("a database");
+    let options = database.owner_options();
+    large(options, 50, 20).await.expect("books");
+    tamper(options, "UPDATE movements SET amount = 2; UPDATE accounts SET version = version + 1")
+        .await
+        .unwrap();
+    let report = audited_listing(options, 7).await.expect("an audit");
+    let counted = |name: &str| {
+        let check = report.checks.iter().find(|check| check.name == name).expect("the check");
+        (check.differences, check.listed.len())
+    };
+    assert_eq!(counted("movements"), (1_000, 3));
+    assert_eq!(counted("balances"), (50, 4));
+    assert_eq!(report.differences(), 1_050);
+    assert!(!report.may_be_more());
+}
+
+#[tokio::test]
+async fn books_that_cannot_be_read_are_an_error_and_no_difference() {
+    let database = small().await.expect("books");
+    let options = database.owner_options();
+    tamper(options, "ALTER TABLE orders RENAME TO orders_of_old").await.expect("the table is gone");
+    let error = audited(options).await.expect_err("nothing to audit");
+    assert_eq!(error.to_string(), "cannot read orders");
+}

@@ -1,0 +1,8 @@
+//! The auditor of the books: it finds what is damaged on purpose, and nothing where nothing is.
+
+mod clean;
+mod damage;
+mod ledger;
+mod memory;
+mod neighbour;
+mod program;
