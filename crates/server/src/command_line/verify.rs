@@ -95,6 +95,7 @@ impl Shown {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
+        bar.set_message("taking a snapshot");
         bar.enable_steady_tick(DRAW_EVERY);
         Self::Bar(bar)
     }
