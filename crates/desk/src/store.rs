@@ -108,10 +108,11 @@ pub enum Saved {
 }
 
 /// Writes a batch in one statement, in this order: records, so that a name that was taken meanwhile stops the
-/// rest; new rows in the order of their unique keys; and at last the rows that others contend for, in the order
-/// of their keys, so that they are locked as briefly as can be, and not crosswise. (Crosswise is left only where a
-/// batch that has lost once, and so has locked its accounts already, inserts a unique key that another one has
-/// inserted: PostgreSQL ends that as a deadlock, and it is one more conflict.)
+/// rest; then the rows that others contend for, in the order of their keys; and at last new rows, in the order of
+/// their unique keys. Accounts come before whatever has a unique key, since a batch that has lost once holds its
+/// accounts when it comes here: in the other order it would want the keys of a batch that wants its accounts, and
+/// PostgreSQL takes a second to see that. So nobody waits crosswise, for a few rows' time of holding a lock that is
+/// held until the commit anyway.
 pub async fn save(
     connection: &mut PgConnection,
     statements: &mut Statements,
@@ -144,6 +145,8 @@ type Piece = (&'static str, &'static str);
 
 const RECORDS_NEW: Piece = ("records_new", idempotency::store::INSERT);
 const RECORDS_AGAIN: Piece = ("records_again", idempotency::store::UPDATE);
+const ACCOUNTS_UNCHANGED: Piece = ("accounts_unchanged", accounts::UNCHANGED);
+const ACCOUNTS_CHANGED: Piece = ("accounts_changed", accounts::UPDATE);
 const MOVEMENTS_NEW: Piece = ("movements_new", movements::INSERT);
 const ORDERS_NEW: Piece = ("orders_new", order::store::INSERT);
 const ACCOUNTS_NEW: Piece = ("accounts_new", accounts::INSERT);
@@ -151,13 +154,13 @@ const COLLECTING_NEW: Piece = ("collecting_new", collecting::INSERT_ACCOUNTS);
 const ENTRIES_NEW: Piece = ("entries_new", journal::INSERT);
 const TOTALS_NEW: Piece = ("totals_new", collecting::INSERT_TOTALS);
 const EVENTS_NEW: Piece = ("events_new", events::store::INSERT);
-const ACCOUNTS_UNCHANGED: Piece = ("accounts_unchanged", accounts::UNCHANGED);
-const ACCOUNTS_CHANGED: Piece = ("accounts_changed", accounts::UPDATE);
 
 /// Every piece, in the order in which [`compose`] takes those that have rows.
 const PIECES: [Piece; 11] = [
     RECORDS_NEW,
     RECORDS_AGAIN,
+    ACCOUNTS_UNCHANGED,
+    ACCOUNTS_CHANGED,
     MOVEMENTS_NEW,
     ORDERS_NEW,
     ACCOUNTS_NEW,
@@ -165,8 +168,6 @@ const PIECES: [Piece; 11] = [
     ENTRIES_NEW,
     TOTALS_NEW,
     EVENTS_NEW,
-    ACCOUNTS_UNCHANGED,
-    ACCOUNTS_CHANGED,
 ];
 
 /// The statement that saves a batch in which there is something of everything: to be checked and planned as a
@@ -202,6 +203,17 @@ fn compose(writes: &Writes) -> Result<(Vec<Part>, PgArguments), BoxDynError> {
         idempotency::store::bind_updates(&mut arguments, records_again)?;
         parts.push(Part::of(RECORDS_AGAIN, records_again.len()));
     }
+    if changes.accounts_changed.is_empty() {
+        if !changes.accounts_relied_on.is_empty() {
+            let relied_on: Vec<_> = changes.accounts_relied_on.iter().collect();
+            accounts::bind_unchanged(&mut arguments, &relied_on)?;
+            parts.push(Part::of(ACCOUNTS_UNCHANGED, relied_on.len()));
+        }
+    } else {
+        let locked = in_order_of_locks(changes);
+        accounts::bind_updates(&mut arguments, &locked)?;
+        parts.push(Part::of(ACCOUNTS_CHANGED, locked.len()));
+    }
     if !changes.movements.is_empty() {
         movements::bind_inserts(&mut arguments, &changes.movements)?;
         parts.push(Part::of(MOVEMENTS_NEW, changes.movements.len()));
@@ -230,17 +242,6 @@ fn compose(writes: &Writes) -> Result<(Vec<Part>, PgArguments), BoxDynError> {
     if !events.is_empty() {
         events::store::bind_inserts(&mut arguments, events)?;
         parts.push(Part::of(EVENTS_NEW, events.len()));
-    }
-    if changes.accounts_changed.is_empty() {
-        if !changes.accounts_relied_on.is_empty() {
-            let relied_on: Vec<_> = changes.accounts_relied_on.iter().collect();
-            accounts::bind_unchanged(&mut arguments, &relied_on)?;
-            parts.push(Part::of(ACCOUNTS_UNCHANGED, relied_on.len()));
-        }
-    } else {
-        let locked = in_order_of_locks(changes);
-        accounts::bind_updates(&mut arguments, &locked)?;
-        parts.push(Part::of(ACCOUNTS_CHANGED, locked.len()));
     }
     Ok((parts, arguments))
 }
