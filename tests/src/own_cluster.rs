@@ -69,6 +69,19 @@ impl OwnCluster {
         Ok(Database::connect(options, 4).await?)
     }
 
+    /// Stops it, as for maintenance, and starts it again: every connection to it is broken.
+    pub async fn restart(self) -> anyhow::Result<Self> {
+        let Self { cluster, directory } = self;
+        cluster.stop().await?;
+        let cluster = Cluster::attach_or_start(Self::settings(&directory)).await?;
+        Ok(Self { cluster, directory })
+    }
+
+    /// The URL of a database, which need not be there yet, for a process.
+    pub fn url(&self, database: &str) -> String {
+        self.cluster.database_url(database)
+    }
+
     /// Stops it and removes its files.
     pub async fn stop(self) -> anyhow::Result<()> {
         self.cluster.stop().await?;
