@@ -40,7 +40,7 @@ pub fn client() -> ClientId {
     ClientId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_00c1))
 }
 
-/// A request of [`client`].
+/// A request of [`client()`].
 pub fn request(key: &str, command: Command) -> Request {
     let operation = match command {
         Command::OpenAccount { .. } => "POST /v1/accounts",
@@ -57,7 +57,7 @@ pub fn request(key: &str, command: Command) -> Request {
     }
 }
 
-/// The name of a key of [`client`].
+/// The name of a key of [`client()`].
 pub fn name(key: &str) -> Name {
     Name { client_id: client(), key: Key::from_value(key).expect("a key in a test") }
 }

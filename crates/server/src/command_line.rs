@@ -5,7 +5,7 @@
 //! - this file: the commands, the flags and what they default to;
 //! - [`serve`]: the server, from the first line of the start to the last of the shutdown;
 //! - [`database`]: the database that a command works on: given, or embedded and started for it;
-//! - [`migrate`], [`client`], [`bench`]: the other commands;
+//! - [`migrate`], [`client`], [`mod@bench`]: the other commands;
 //! - [`signals`]: being told to stop.
 //!
 //! What a program reads goes to standard output, and nothing else does: one line from `serve`, a key from `client

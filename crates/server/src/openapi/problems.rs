@@ -60,7 +60,7 @@ pub struct FaultBody {
 }
 
 /// What any request can be told.
-const ANY: &[Slug] = &[Slug::UriTooLong, Slug::HeadersTooLarge, Slug::Internal];
+const ANY: &[Slug] = &[Slug::MalformedRequest, Slug::UriTooLong, Slug::HeadersTooLarge, Slug::Internal];
 
 /// What a request with an API key can be told.
 const ADMITTED: &[Slug] = &[Slug::Unauthorized, Slug::RateLimited, Slug::Unavailable];

@@ -77,7 +77,7 @@ mod tests {
             assert_eq!(entry.slug as usize, index, "{} stands in another place than its variant", entry.word);
             assert_eq!(Slug::from_word(entry.word), Some(entry.slug));
         }
-        assert_eq!(ENTRIES.len(), Slug::HeadersTooLarge as usize + 1);
+        assert_eq!(ENTRIES.len(), Slug::MalformedRequest as usize + 1);
     }
 
     #[test]
