@@ -458,3 +458,38 @@ async fn a_record_deleted_while_its_refusal_is_tried_again_is_begun_anew() {
     assert_eq!(record(&desk, "k").await.attempts, 1, "the first attempt is forgotten");
     drain(&desk).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repeats_of_a_finished_request_at_once_are_all_replayed_whatever_else_comes_under_its_key()
+-> anyhow::Result<()> {
+    let database = new_service_database().await?;
+    // Nothing is remembered, so that every repeat goes to the database for its record.
+    let settings = Settings { remembered_bytes: 0, ..Settings::default() };
+    let desk = open(&database, settings, Hooks::default());
+    let account = account_with(&desk, "100.00").await?;
+    let first = order("finished", account, "10.00");
+    let ran = desk.submit(first.clone(), None).await.answered;
+    let changed = order("finished", account, "11.00");
+
+    let barrier = Arc::new(Barrier::new(200));
+    let mut asking = JoinSet::new();
+    for task in 0..200 {
+        let same = task % 2 == 0;
+        let asks = if same { first.clone() } else { changed.clone() };
+        let (desk, barrier) = (desk.clone(), barrier.clone());
+        asking.spawn(async move {
+            barrier.wait().await;
+            (same, desk.submit(asks, None).await.answered)
+        });
+    }
+    for (same, answered) in soon("all repeats", asking.join_all()).await {
+        if same {
+            assert_eq!(answered, Answered::Replayed(answer(&ran).clone()));
+        } else {
+            assert_eq!(answered, Answered::Reused);
+        }
+    }
+    drain(&desk).await;
+    assert_eq!(audit(database.owner_options()).await.orders, 1);
+    Ok(())
+}

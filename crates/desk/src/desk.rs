@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use idempotency::{Answer, Name, Record};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -25,6 +25,9 @@ use crate::remembered::{Recollection, Remembered};
 use crate::schema::Database;
 use crate::store::Statements;
 use crate::{Clock, Hooks, Metrics, Render, Request, Settings};
+
+/// How long a repeat waits to learn whether the request before it has a record or runs. That takes a batch or two.
+const RECALL_PATIENCE: Duration = Duration::from_millis(100);
 
 /// What a request is answered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -177,23 +180,35 @@ impl Desk {
                 None => {}
             }
             let entered = self.0.in_flight.enter(&request.name, request.fingerprint, request.operation, now);
-            let running = match entered {
-                Entered::Reused => return Answered::Reused,
+            let (same_request, first) = match entered {
                 Entered::First(ticket, awaited) => {
                     self.enqueue(request.clone(), now, ticket);
                     return awaited.answer().await;
                 }
-                Entered::Running(running) => running,
+                Entered::Occupied { same_request, awaited } => (same_request, awaited),
             };
-            let Some(deadline) = deadline else { return Answered::InProgress };
-            *waited = true;
-            match timeout_at(deadline, running.answer()).await {
-                Err(_) => return Answered::InProgress,
-                Ok(Answered::Ran(answer) | Answered::Replayed(answer)) => return Answered::Replayed(answer),
-                Ok(settled @ (Answered::InProgress | Answered::Reused)) => return settled,
-                // The first vanished without a record: this one runs.
-                Ok(
-                    Answered::Contended
+            let told = match (same_request, deadline) {
+                (true, Some(deadline)) => {
+                    *waited = true;
+                    timeout_at(deadline, first.answer()).await.ok()
+                }
+                // Whoever is there may be a repeat of what has finished, or a reuse of it: that is known as soon as
+                // its record has been looked for.
+                (_, _) => timeout(RECALL_PATIENCE, first.answer_unless_running()).await.ok().flatten(),
+            };
+            match told {
+                None if same_request => return Answered::InProgress,
+                None => return Answered::Reused,
+                Some(Answered::Ran(answer) | Answered::Replayed(answer)) if same_request => {
+                    return Answered::Replayed(answer);
+                }
+                Some(Answered::Ran(_) | Answered::Replayed(_)) => return Answered::Reused,
+                Some(told @ (Answered::InProgress | Answered::Reused)) if same_request => return told,
+                // The other one was a reuse, or has vanished without a record: this one is judged by itself.
+                Some(
+                    Answered::InProgress
+                    | Answered::Reused
+                    | Answered::Contended
                     | Answered::Overloaded
                     | Answered::Unavailable
                     | Answered::OutcomeUnknown

@@ -22,7 +22,18 @@ struct Running {
     fingerprint: Fingerprint,
     operation: &'static str,
     first_seen_at: DateTime<Utc>,
-    answered: watch::Receiver<Option<Answered>>,
+    stage: watch::Receiver<Stage>,
+}
+
+/// How far a request has come.
+#[derive(Clone, Debug)]
+enum Stage {
+    /// It waits in a queue, or its record is being looked for.
+    Asked,
+    /// It has no record, and runs.
+    Running,
+    /// It is answered.
+    Answered(Answered),
 }
 
 /// What somebody finds who comes with a name.
@@ -30,10 +41,13 @@ struct Running {
 pub enum Entered {
     /// Nobody was there: the ticket obliges to answer, the answer goes to everybody who waits.
     First(Ticket, Awaited),
-    /// The same request is running.
-    Running(Awaited),
-    /// Another request is running under the name.
-    Reused,
+    /// Somebody is there.
+    Occupied {
+        /// Whether it is the same request.
+        same_request: bool,
+        /// What will be answered to it.
+        awaited: Awaited,
+    },
 }
 
 impl InFlight {
@@ -46,24 +60,21 @@ impl InFlight {
         now: DateTime<Utc>,
     ) -> Entered {
         match self.names().entry(name.clone()) {
-            Entry::Occupied(running) if running.get().fingerprint != fingerprint => Entered::Reused,
-            Entry::Occupied(running) => Entered::Running(Awaited(running.get().answered.clone())),
+            Entry::Occupied(running) => Entered::Occupied {
+                same_request: running.get().fingerprint == fingerprint,
+                awaited: Awaited(running.get().stage.clone()),
+            },
             Entry::Vacant(place) => {
-                let (answer, answered) = watch::channel(None);
-                place.insert(Running {
-                    fingerprint,
-                    operation,
-                    first_seen_at: now,
-                    answered: answered.clone(),
-                });
+                let (sender, stage) = watch::channel(Stage::Asked);
+                place.insert(Running { fingerprint, operation, first_seen_at: now, stage: stage.clone() });
                 let ticket = Ticket {
                     names: self.clone(),
                     name: name.clone(),
-                    answer,
+                    stage: sender,
                     answered: false,
                     if_lost: Answered::Failed,
                 };
-                Entered::First(ticket, Awaited(answered))
+                Entered::First(ticket, Awaited(stage))
             }
         }
     }
@@ -95,7 +106,7 @@ impl InFlight {
 pub struct Ticket {
     names: InFlight,
     name: Name,
-    answer: watch::Sender<Option<Answered>>,
+    stage: watch::Sender<Stage>,
     answered: bool,
     if_lost: Answered,
 }
@@ -107,6 +118,11 @@ impl Ticket {
         self.settle(answered);
     }
 
+    /// Says that the request has no record, and runs.
+    pub fn running(&self) {
+        self.stage.send_replace(Stage::Running);
+    }
+
     /// Says what is true from now on, should the ticket be lost.
     pub fn if_lost(&mut self, answered: Answered) {
         self.if_lost = answered;
@@ -115,7 +131,7 @@ impl Ticket {
     fn settle(&mut self, answered: Answered) {
         self.answered = true;
         self.names.names().remove(&self.name);
-        self.answer.send_replace(Some(answered));
+        self.stage.send_replace(Stage::Answered(answered));
     }
 }
 
@@ -129,14 +145,25 @@ impl Drop for Ticket {
 
 /// An answer to come.
 #[derive(Debug)]
-pub struct Awaited(watch::Receiver<Option<Answered>>);
+pub struct Awaited(watch::Receiver<Stage>);
 
 impl Awaited {
     /// Waits for it.
-    pub async fn answer(mut self) -> Answered {
-        match self.0.wait_for(Option::is_some).await {
-            Ok(answered) => answered.clone().unwrap_or(Answered::Failed),
-            Err(_) => Answered::Failed,
+    pub async fn answer(self) -> Answered {
+        self.reached(|stage| matches!(stage, Stage::Answered(_))).await.unwrap_or(Answered::Failed)
+    }
+
+    /// Waits until it is known whether there is a record: answers what was answered, or nothing if it runs.
+    pub async fn answer_unless_running(self) -> Option<Answered> {
+        self.reached(|stage| !matches!(stage, Stage::Asked)).await
+    }
+
+    async fn reached(mut self, far_enough: impl FnMut(&Stage) -> bool) -> Option<Answered> {
+        match self.0.wait_for(far_enough).await.as_deref() {
+            Ok(Stage::Answered(answered)) => Some(answered.clone()),
+            Ok(Stage::Asked | Stage::Running) => None,
+            // A ticket answers before it is gone, so this is never seen.
+            Err(_) => Some(Answered::Failed),
         }
     }
 }
@@ -158,11 +185,18 @@ mod tests {
         names.enter(&name(), Meaning::of(meaning).fingerprint(), "test", DateTime::UNIX_EPOCH)
     }
 
+    fn other(entered: Entered, same: bool) -> Awaited {
+        match entered {
+            Entered::Occupied { same_request, awaited } if same_request == same => awaited,
+            entered => panic!("the first is there, and this is {entered:?}"),
+        }
+    }
+
     #[tokio::test]
     async fn everybody_under_one_name_gets_the_answer_of_the_first() {
         let names = InFlight::default();
         let Entered::First(ticket, first) = enter(&names, "a") else { panic!("nobody was there") };
-        let Entered::Running(second) = enter(&names, "a") else { panic!("the first is running") };
+        let second = other(enter(&names, "a"), true);
         ticket.answer(Answered::Contended);
         assert!(matches!(first.answer().await, Answered::Contended));
         assert!(matches!(second.answer().await, Answered::Contended));
@@ -170,10 +204,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_request_under_a_running_name_is_a_reuse() {
+    async fn it_is_known_whether_a_name_runs_as_soon_as_its_record_has_been_looked_for() {
         let names = InFlight::default();
-        let _running = enter(&names, "a");
-        assert!(matches!(enter(&names, "b"), Entered::Reused));
+        let Entered::First(ticket, _) = enter(&names, "a") else { panic!("nobody was there") };
+        let second = other(enter(&names, "a"), true);
+        ticket.running();
+        assert_eq!(second.answer_unless_running().await, None);
+
+        let third = other(enter(&names, "a"), true);
+        ticket.answer(Answered::Contended);
+        assert_eq!(third.answer_unless_running().await, Some(Answered::Contended));
+    }
+
+    #[tokio::test]
+    async fn another_request_under_the_name_is_told_apart() {
+        let names = InFlight::default();
+        let _first = enter(&names, "a");
+        other(enter(&names, "b"), false);
     }
 
     #[tokio::test]

@@ -9,14 +9,17 @@
 
 use chrono::{DateTime, Utc};
 use idempotency::{Answer, FailedPolicy, Fingerprint, Name, Record, RecordStatus};
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 /// What an entry costs beside its texts, in bytes: its place in the map and the headers of its allocations.
 const OVERHEAD_BYTES: u64 = 320;
 
 /// How many bytes an entry has, more or less: to guess how many there will be.
 const ENTRY_BYTES: u64 = 1024;
+
+/// The share of the room for answers that were given again already.
+const HOT_SHARE: f64 = 0.5;
 
 /// The remembered answers.
 #[derive(Debug)]
@@ -56,7 +59,17 @@ impl Remembered {
     /// Remembers answers of about so many bytes together; of none, if that is 0.
     pub fn new(bytes_max: u64, failed: FailedPolicy) -> Self {
         let entries = usize::try_from(bytes_max / ENTRY_BYTES).unwrap_or(usize::MAX);
-        let answers = (bytes_max > 0).then(|| Cache::with_weighter(entries, bytes_max, Bytes));
+        let answers = (bytes_max > 0).then(|| {
+            // Whoever repeats a request does so soon. Without room of its own for what is new, the cache would give
+            // up a new answer for an old one that was asked for twice.
+            let options = OptionsBuilder::new()
+                .estimated_items_capacity(entries)
+                .weight_capacity(bytes_max)
+                .hot_allocation(HOT_SHARE)
+                .build()
+                .expect("both capacities are given");
+            Cache::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default())
+        });
         Self { answers, failed }
     }
 

@@ -4,6 +4,7 @@ use sqlx::PgPool;
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::store;
@@ -17,9 +18,12 @@ pub const SERVICE_ROLE: &str = "onefold_service";
 /// How long a read waits for a connection before the database counts as away.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A migrated database, and how to connect to it.
+/// A migrated database, and how to connect to it. Cheap to clone; all clones share one pool.
 #[derive(Clone, Debug)]
-pub struct Database {
+pub struct Database(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     owner: PgConnectOptions,
     service: PgConnectOptions,
     pool: PgPool,
@@ -51,33 +55,33 @@ impl Database {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .test_before_acquire(false)
             .connect_lazy_with(reading);
-        Ok(Self { owner, service, pool, restricted })
+        Ok(Self(Arc::new(Inner { owner, service, pool, restricted })))
     }
 
     /// Connections for reading, under the service's role.
     pub fn pool(&self) -> &PgPool {
-        &self.pool
+        &self.0.pool
     }
 
     /// How the owner connects: for migrations and administration.
     pub fn owner_options(&self) -> &PgConnectOptions {
-        &self.owner
+        &self.0.owner
     }
 
     /// How the service connects.
     pub fn service_options(&self) -> &PgConnectOptions {
-        &self.service
+        &self.0.service
     }
 
     /// Whether the service works under a role that cannot change the journal. If not, only the code keeps the
     /// journal append-only.
     pub fn restricted(&self) -> bool {
-        self.restricted
+        self.0.restricted
     }
 
     /// Whether every migration of this version has been applied.
     pub async fn migrations_applied(&self) -> Result<bool, MigrateError> {
-        let mut connection = PgConnection::connect_with(&self.owner).await?;
+        let mut connection = PgConnection::connect_with(&self.0.owner).await?;
         let applied = connection.list_applied_migrations(&MIGRATOR.table_name).await?;
         connection.close().await?;
         Ok(MIGRATOR.iter().all(|wanted| applied.iter().any(|done| done.version == wanted.version)))
