@@ -163,6 +163,7 @@ impl Bench {
                 }
                 (_, record) if claim.won => {
                     job.failed_before = record;
+                    job.note_running();
                     runnable.push(job);
                 }
                 (_, _) if job.standing.may_still_hold_its_name() => held.push(job),
@@ -287,7 +288,9 @@ impl Bench {
         if self.connection.ask(store::rollback).await.is_err() {
             self.connection.give_up();
             jobs.iter_mut().for_each(|job| job.standing.note_lost());
+            return;
         }
+        self.hooks.after(Step::RolledBack).await;
     }
 }
 

@@ -17,7 +17,7 @@ use crate::decide::Ids;
 use crate::desk::Answered;
 use crate::fault::Fault;
 use crate::in_flight::Ticket;
-use crate::{Metrics, Request};
+use crate::{Metrics, Request, Step};
 
 /// The longest pause between two tries at a contended batch.
 const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(64);
@@ -45,6 +45,11 @@ impl Job {
     /// A request that has just come.
     pub fn new(request: Request, ids: Ids, asked_at: DateTime<Utc>, ticket: Ticket) -> Self {
         Self { request, ids, asked_at, standing: Standing::Fresh, failed_before: None, ticket }
+    }
+
+    /// Notes that it has no record that answers it, and runs.
+    pub fn note_running(&self) {
+        self.ticket.running();
     }
 
     /// Notes that the commit of its effect is being sent: whoever loses the job now does not know what happened.
@@ -260,6 +265,7 @@ impl Lane {
             let mut jobs = jobs;
             while !jobs.is_empty() {
                 inquiry.give_up_on_overdue(&mut jobs);
+                inquiry.bench.hooks.after(Step::Inquiring).await;
                 match inquiry.bench.attempt(&mut jobs, true).await {
                     Ok(()) => {}
                     Err(Fault::Command(_)) if jobs.len() > 1 => {

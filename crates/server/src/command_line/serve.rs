@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use desk::Hooks;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -64,6 +65,7 @@ async fn serve(
     let settings = ServerSettings {
         migrate: !options.no_migrate,
         demo: options.demo || database.is_embedded(),
+        hooks: Hooks::from_environment(),
         ..ServerSettings::new(listen, database.options().clone(), configuration)
     };
     let server = tokio::select! {
