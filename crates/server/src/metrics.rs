@@ -50,19 +50,15 @@ impl Metrics {
     }
 
     fn registered(mut self, desk: &desk::Metrics) -> Self {
-        desk.register(&mut self.registry);
-        let registry = &mut self.registry;
-        registry.register("onefold_http_requests", "Requests that were answered", self.requests.clone());
+        let registry = self.registry.sub_registry_with_prefix("onefold");
+        desk.register(registry);
+        registry.register("http_requests", "Requests that were answered", self.requests.clone());
         registry.register(
-            "onefold_http_request_duration_seconds",
+            "http_request_duration_seconds",
             "Time from a request's headers to its answer",
             self.durations.clone(),
         );
-        registry.register(
-            "onefold_build",
-            "What is running",
-            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
-        );
+        registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self
     }
 
