@@ -44,7 +44,9 @@ pub fn client() -> ClientId {
 pub fn request(key: &str, command: Command) -> Request {
     let operation = match command {
         Command::OpenAccount { .. } => "POST /v1/accounts",
-        Command::Move { .. } => "POST /v1/transfers",
+        Command::Move { parties: Parties::Deposit { .. }, .. } => "POST /v1/accounts/{id}/deposits",
+        Command::Move { parties: Parties::Withdrawal { .. }, .. } => "POST /v1/accounts/{id}/withdrawals",
+        Command::Move { parties: Parties::Transfer { .. }, .. } => "POST /v1/transfers",
         Command::CloseAccount { .. } => "POST /v1/accounts/{id}/close",
         Command::PlaceOrder { .. } => "POST /v1/orders",
     };

@@ -5,11 +5,13 @@
 //! - [`clock`]: a clock that tests move;
 //! - [`desks`]: desks without HTTP, any number on one database: to each other they are like other processes;
 //! - [`own_cluster`]: a PostgreSQL of a test's own, for what would disturb everybody on the shared one;
+//! - [`cutting_proxy`]: between a desk and its PostgreSQL, to cut a connection while its commit is in flight;
 //! - [`http`]: the whole service on a free port, and a client that speaks to it;
 //! - [`raw_http`]: requests byte by byte, for what no HTTP library would send.
 
 pub mod clock;
 pub mod cluster;
+pub mod cutting_proxy;
 pub mod database;
 pub mod desks;
 pub mod http;

@@ -77,6 +77,19 @@ impl OwnCluster {
         Ok(Self { cluster, directory })
     }
 
+    /// The id of its postmaster: the process that starts all others of it.
+    pub fn postmaster(&self) -> anyhow::Result<u32> {
+        let path = self.cluster.data_dir().join("data/postmaster.pid");
+        let content = std::fs::read_to_string(&path).context("no postmaster")?;
+        content.lines().next().unwrap_or_default().trim().parse().context("the postmaster's id")
+    }
+
+    /// Starts it again after its processes were killed under it.
+    pub async fn start_again(&mut self) -> anyhow::Result<()> {
+        self.cluster = Cluster::attach_or_start(Self::settings(&self.directory)).await?;
+        Ok(())
+    }
+
     /// The URL of a database, which need not be there yet, for a process.
     pub fn url(&self, database: &str) -> String {
         self.cluster.database_url(database)

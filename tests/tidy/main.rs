@@ -5,6 +5,7 @@
 
 mod arrows;
 mod documents;
+mod failpoints;
 mod leftovers;
 mod migrations;
 mod names;
@@ -19,6 +20,14 @@ use tree::{Fault, File, Tree};
 #[test]
 fn crates_depend_in_one_direction() {
     check(|tree| tree.manifests().flat_map(arrows::point_one_way).collect());
+}
+
+#[test]
+fn no_release_can_be_told_to_crash() {
+    check(|tree| {
+        let manifests = tree.files().filter(|file| file.path.ends_with("Cargo.toml"));
+        manifests.flat_map(failpoints::are_for_tests_only).collect()
+    });
 }
 
 #[test]
