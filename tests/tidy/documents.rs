@@ -70,6 +70,32 @@ pub(crate) fn named_paths_exist(file: &File, tree: &Tree) -> Vec<Fault> {
     faults
 }
 
+/// In a row of a table, a test named in backticks stands in one of the files that the row links to.
+pub(crate) fn named_tests_exist(file: &File, tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let links = links(&file.text);
+    for (line, span) in code_spans(&file.text) {
+        let is_test =
+            span.matches('_').count() >= 5 && span.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let linked: Vec<&File> = links
+            .iter()
+            .filter(|link| link.line == line && link.target.ends_with(".rs"))
+            .filter_map(|link| tree.file(&resolve(&file.path, &link.target)?))
+            .collect();
+        if is_test
+            && !linked.is_empty()
+            && !linked.iter().any(|code| code.text.contains(&format!("fn {span}(")))
+        {
+            faults.push(file.fault(
+                line,
+                format!("no file linked in this line has a test `{span}`"),
+                "name the test that shows it, or link the file that has it",
+            ));
+        }
+    }
+    faults
+}
+
 /// The code map of `ARCHITECTURE.md` names each crate, by its folder or by its name in backticks.
 pub(crate) fn every_crate_is_on_the_map(tree: &Tree) -> Vec<Fault> {
     let Some(map) = tree.file("ARCHITECTURE.md") else { return Vec::new() };
@@ -287,6 +313,18 @@ mod tests {
         let text = "# Here\n[a](other.md) [b](../README.md#onefold \"title\") [c](.) [d](#here) [e](<other.md#again-1>)\n\
                     [f](other.md#the-desk-one-door) [g](https://example.com/x#y)\n`[h](code.md)`\n```\n[i](fenced.md)\n```\n";
         assert_eq!(faults_of_links(text), []);
+    }
+
+    #[test]
+    fn a_named_test_that_its_file_does_not_have_is_caught() {
+        let faults = |name: &str| {
+            let row = format!("| it holds | [a.rs](../tests/a.rs) `{name}` |");
+            let code = "fn a_name_that_is_a_whole_sentence() {}";
+            let tree = Tree::sample(&[("docs/page.md", row.as_str()), ("tests/a.rs", code)]);
+            named_tests_exist(tree.file("docs/page.md").expect("the sample has the page"), &tree).len()
+        };
+        assert_eq!(faults("a_name_that_is_a_whole_sentence"), 0);
+        assert_eq!(faults("a_name_that_is_another_sentence"), 1);
     }
 
     #[test]

@@ -107,6 +107,11 @@ fn paths_named_in_the_documents_exist() {
 }
 
 #[test]
+fn tests_named_in_the_documents_exist() {
+    check(|tree| tree.documents().flat_map(|file| documents::named_tests_exist(file, tree)).collect());
+}
+
+#[test]
 fn the_map_of_the_code_names_every_crate() {
     check(documents::every_crate_is_on_the_map);
 }

@@ -18,9 +18,6 @@ const OVERHEAD_BYTES: u64 = 320;
 /// How many bytes an entry has, more or less: to guess how many there will be.
 const ENTRY_BYTES: u64 = 1024;
 
-/// The share of the room for answers that were given again already.
-const HOT_SHARE: f64 = 0.5;
-
 /// The remembered answers.
 #[derive(Debug)]
 pub struct Remembered {
@@ -61,11 +58,11 @@ impl Remembered {
         let entries = usize::try_from(bytes_max / ENTRY_BYTES).unwrap_or(usize::MAX);
         let answers = (bytes_max > 0).then(|| {
             // Whoever repeats a request does so soon. Without room of its own for what is new, the cache would give
-            // up a new answer for an old one that was asked for twice.
+            // up a new answer for an old one that was asked for twice. Each kind has half.
             let options = OptionsBuilder::new()
                 .estimated_items_capacity(entries)
                 .weight_capacity(bytes_max)
-                .hot_allocation(HOT_SHARE)
+                .hot_allocation(0.5)
                 .build()
                 .expect("both capacities are given");
             Cache::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default())
