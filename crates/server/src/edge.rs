@@ -11,7 +11,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use idempotency::prefer;
 use tracing::Instrument;
 
@@ -60,11 +60,14 @@ pub async fn pass(State(state): State<AppState>, mut request: Request, next: Nex
     .await
 }
 
-/// Method and route template, such as `POST /v1/orders`.
+/// Method and route template, such as `POST /v1/orders`. A method that no route has is the client's own word, as an
+/// unknown path is: it must not become a label before the router has refused it.
 fn operation_of(request: &Request) -> String {
-    match request.extensions().get::<MatchedPath>() {
-        Some(path) => format!("{} {}", request.method(), path.as_str()),
-        None => UNMATCHED.to_owned(),
+    match (request.method(), request.extensions().get::<MatchedPath>()) {
+        (&Method::GET | &Method::HEAD | &Method::POST, Some(path)) => {
+            format!("{} {}", request.method(), path.as_str())
+        }
+        (_, _) => UNMATCHED.to_owned(),
     }
 }
 
@@ -180,6 +183,11 @@ fn is_problem(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::Router;
+    use axum::middleware::from_fn;
+    use axum::routing::get;
+    use tower::ServiceExt;
+
     use super::*;
 
     #[test]
@@ -187,6 +195,21 @@ mod tests {
         assert_eq!(out_of_time(Phase::Asking).slug, Slug::Unavailable);
         assert_eq!(out_of_time(Phase::ReadingBody).slug, Slug::RequestTimeout);
         assert_eq!(out_of_time(Phase::Submitted).slug, Slug::OutcomeUnknown);
+    }
+
+    #[tokio::test]
+    async fn a_method_of_the_clients_own_is_no_operation() {
+        let told = |request: Request, _: Next| async move { operation_of(&request).into_response() };
+        let router = Router::new().route("/v1/orders", get(|| async {})).layer(from_fn(told));
+        for (method, operation) in
+            [("GET", "GET /v1/orders"), ("HEAD", "HEAD /v1/orders"), ("ZAP", UNMATCHED)]
+        {
+            let request =
+                http::Request::builder().method(method).uri("/v1/orders").body(Body::empty()).unwrap();
+            let response = router.clone().oneshot(request).await.unwrap();
+            let length = response.headers()[header::CONTENT_LENGTH].to_str().unwrap();
+            assert_eq!(length, operation.len().to_string(), "{method}");
+        }
     }
 
     #[tokio::test]

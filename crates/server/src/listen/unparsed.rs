@@ -14,7 +14,7 @@ use idempotency::Key;
 use idempotency::key::{HEADER_NAMES, KeyError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 
 use crate::access_log::{Facts, Line};
 use crate::problem::{self, Problem, Slug};
@@ -24,6 +24,10 @@ use crate::request_id::{self, RequestId};
 /// closed on unread bytes is reset, and its client may never see the answer.
 const DISCARDED_BYTES_MAX: u64 = 1024 * 1024;
 const DISCARDING_TIME_MAX: Duration = Duration::from_millis(500);
+
+/// How long a client may take nothing of what is written to it. Without it, one that asks and never reads keeps a
+/// connection for ever.
+const STALLED_MAX: Duration = Duration::from_secs(15);
 
 /// How long the answer may take to leave.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
@@ -40,18 +44,37 @@ pub struct Conversation {
     stream: Option<TcpStream>,
     /// What came since the last answer.
     heard: Vec<u8>,
+    /// Runs while nothing can be written.
+    stalled: Option<Pin<Box<Sleep>>>,
+    stalled_max: Duration,
     farewell: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
 }
 
 impl Conversation {
     /// The stream of a connection that was just accepted.
     pub fn new(stream: TcpStream) -> Self {
-        Self { stream: Some(stream), heard: Vec::new(), farewell: None }
+        Self {
+            stream: Some(stream),
+            heard: Vec::new(),
+            stalled: None,
+            stalled_max: STALLED_MAX,
+            farewell: None,
+        }
     }
 
     /// The stream, unless the connection is taking its leave.
     fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
         self.stream.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn poll_write_or_stall(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = self.stream()?.poll_write(context, bytes) {
+            self.stalled = None;
+            return Poll::Ready(written);
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(self.stalled_max)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -79,7 +102,7 @@ impl AsyncWrite for Conversation {
         if self.farewell.is_none() {
             let Some((at, status)) = hypers_own(bytes) else {
                 self.heard.clear();
-                return self.stream()?.poll_write(context, bytes);
+                return self.poll_write_or_stall(context, bytes);
             };
             // What stands before it answers an earlier request of the connection.
             let mut last_words = bytes[..at].to_vec();
@@ -186,7 +209,22 @@ async fn farewell(mut stream: TcpStream, last_words: Vec<u8>) -> io::Result<()> 
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_asks_and_never_reads_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut conversation = Conversation::new(stream);
+        conversation.stalled_max = Duration::from_millis(50);
+        // More than the kernel keeps for both sides together.
+        let error = conversation.write_all(&vec![b'x'; 64 << 20]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(client);
+    }
 
     #[test]
     fn an_answer_of_hypers_is_known_wherever_it_begins() {
