@@ -493,3 +493,28 @@ async fn repeats_of_a_finished_request_at_once_are_all_replayed_whatever_else_co
     assert_eq!(audit(database.owner_options()).await.orders, 1);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_repeat_is_never_called_a_reuse_while_a_reuse_before_it_waits() -> anyhow::Result<()> {
+    let database = new_service_database().await?;
+    let settings = Settings { remembered_bytes: 0, ..one_lane() };
+    let preparing = open(&database, settings.clone(), Hooks::default());
+    let account = account_with(&preparing, "100.00").await?;
+    let first = order("finished", account, "10.00");
+    let ran = preparing.submit(first.clone(), None).await.answered;
+
+    let gate = Gate::after(Step::Begun);
+    let desk = open(&database, settings, gate.hooks());
+    let reuse = tokio::spawn({
+        let (desk, changed) = (desk.clone(), order("finished", account, "11.00"));
+        async move { desk.submit(changed, None).await.answered }
+    });
+    gate.reached().await;
+    let early = soon("the repeat", desk.submit(first.clone(), None)).await.answered;
+    assert_eq!(early, Answered::InProgress, "nobody has looked for the record yet");
+    gate.open();
+    assert_eq!(soon("the reuse", reuse).await?, Answered::Reused);
+    let late = soon("the repeat", desk.submit(first, None)).await.answered;
+    assert_eq!(late, Answered::Replayed(answer(&ran).clone()));
+    Ok(())
+}

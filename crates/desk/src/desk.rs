@@ -193,8 +193,12 @@ impl Desk {
                     timeout_at(deadline, first.answer()).await.ok()
                 }
                 // Whoever is there may be a repeat of what has finished, or a reuse of it: that is known as soon as
-                // its record has been looked for.
-                (_, _) => timeout(RECALL_PATIENCE, first.answer_unless_running()).await.ok().flatten(),
+                // its record has been looked for. Until then nobody can say which of the two requests is the reuse,
+                // and only the answer that invites to ask again is never wrong.
+                (_, _) => match timeout(RECALL_PATIENCE, first.answer_unless_running()).await {
+                    Ok(told) => told,
+                    Err(_) => return Answered::InProgress,
+                },
             };
             match told {
                 None if same_request => return Answered::InProgress,
