@@ -37,14 +37,14 @@ const KILLS: u32 = 8;
 const LOOKS: u32 = 120;
 
 /// How many answers the watched process remembers, in MB: so few that it is full before it is judged.
-const REMEMBERED_MB: u32 = 4;
+const REMEMBERED_MB: u32 = 1;
 
 /// How many answers are kept to be compared.
 const KEPT_MAX: usize = 5_000;
 
 /// What is flat: the last quarter's median above the second's by no more than this.
-const MEMORY_GROWS_PERCENT_MAX: u64 = 10;
-const MEMORY_GROWS_KB_MAX: u64 = 4 * 1024;
+const MEMORY_GROWS_PERCENT_MAX: u64 = 5;
+const MEMORY_GROWS_KB_MAX: u64 = 1024;
 const FILES_GROW_MAX: u64 = 4;
 const CONNECTIONS_GROW_MAX: u64 = 3;
 
