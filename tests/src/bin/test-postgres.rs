@@ -14,7 +14,10 @@ async fn main() -> anyhow::Result<()> {
     };
     let cluster = cluster::attach_or_start().await?;
     let dropped = database::drop_left_over().await?;
-    eprintln!("the tests' PostgreSQL runs in {} ({dropped} old databases dropped)", cluster.data_dir().display());
+    eprintln!(
+        "the tests' PostgreSQL runs in {} ({dropped} old databases dropped)",
+        cluster.data_dir().display()
+    );
     tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
     cluster.stop().await?;
     Ok(())
