@@ -135,7 +135,7 @@ fn preference_applied() -> RefOr<Header> {
 }
 
 fn header(description: &str) -> RefOr<Header> {
-    RefOr::T(HeaderBuilder::new().schema(Some(text(None, None))).description(Some(description)).build())
+    RefOr::T(HeaderBuilder::new().schema(Some(text(None))).description(Some(description)).build())
 }
 
 fn retry_after() -> RefOr<Header> {
@@ -144,13 +144,15 @@ fn retry_after() -> RefOr<Header> {
     RefOr::T(HeaderBuilder::new().schema(Some(Schema::from(seconds))).description(Some(description)).build())
 }
 
-fn text(length_max: Option<usize>, format: Option<&str>) -> Schema {
+fn text(format: Option<&str>) -> Schema {
     let schema = ObjectBuilder::new()
         .schema_type(SchemaType::new(Type::String))
-        .min_length(length_max.map(|_| 1))
-        .max_length(length_max)
         .format(format.map(|format| SchemaFormat::Custom(format.to_owned())));
     schema.into()
+}
+
+fn matching(pattern: &str) -> Schema {
+    ObjectBuilder::new().schema_type(SchemaType::new(Type::String)).pattern(Some(pattern)).into()
 }
 
 fn parameter(name: &str, place: ParameterIn, schema: Schema, description: &str) -> ParameterBuilder {
@@ -163,19 +165,21 @@ fn parameter(name: &str, place: ParameterIn, schema: Schema, description: &str) 
         .description(Some(description))
 }
 
+/// Its schema sets no bounds, since no request is refused for what stands here.
 fn request_id_parameter() -> Parameter {
-    let description = "The request's id, which is echoed and stands on every log line; the server makes one if it is absent.";
-    parameter("X-Request-Id", ParameterIn::Header, text(Some(128), None), description).build()
+    let description = "The request's id, which is echoed and stands on every log line. The server makes one if it is absent, or \
+        not 1–128 printable ASCII characters.";
+    parameter("X-Request-Id", ParameterIn::Header, text(None), description).build()
 }
 
 fn id_parameter() -> Parameter {
-    parameter("id", ParameterIn::Path, text(None, Some("uuid")), "The id, a UUID of version 7 in lower case.")
+    parameter("id", ParameterIn::Path, text(Some("uuid")), "The id, a UUID of version 7 in lower case.")
         .example(Some("01900000-0000-7000-8000-00000000000a".into()))
         .build()
 }
 
 fn key_in_path() -> Parameter {
-    parameter("key", ParameterIn::Path, text(Some(255), None), "The key's value, percent-encoded.")
+    parameter("key", ParameterIn::Path, matching("^[ -~]{1,255}$"), "The key's value, percent-encoded.")
         .example(Some("8e03978e-40d5-43dd-bc93-6894a57f9324".into()))
         .build()
 }
@@ -186,7 +190,8 @@ fn key_headers() -> [Parameter; 4] {
     let alias = "Another spelling of `Idempotency-Key`, which then may be left out. If both are there, they must agree.";
     let prefer = "`wait=N`: should the first request under the key still be running, wait up to N seconds (30 at most) for its \
         answer instead of being told 409 at once (RFC 7240).";
-    let key_like = |name, description| parameter(name, ParameterIn::Header, text(None, None), description);
+    let key_like =
+        |name, description| parameter(name, ParameterIn::Header, matching(KEY_HEADER), description);
     [
         key_like("Idempotency-Key", key)
             .required(Required::True)
@@ -194,9 +199,12 @@ fn key_headers() -> [Parameter; 4] {
             .build(),
         key_like("X-Idempotency-Key", alias).build(),
         key_like("X-Idempotent-Key", alias).build(),
-        key_like("Prefer", prefer).example(Some("wait=10".into())).build(),
+        parameter("Prefer", ParameterIn::Header, text(None), prefer).example(Some("wait=10".into())).build(),
     ]
 }
+
+/// Both spellings of a key, as [`idempotency::Key::parse`] takes them.
+pub const KEY_HEADER: &str = r#"^([!#-+\--\[\]-~]{1,255}|"([ !#-\[\]-~]|\\["\\]){1,255}")$"#;
 
 fn page_parameters() -> [Parameter; 2] {
     let limit = ObjectBuilder::new()
@@ -206,8 +214,7 @@ fn page_parameters() -> [Parameter; 2] {
         .default(Some(20.into()));
     [
         parameter("limit", ParameterIn::Query, limit.into(), "How many rows to answer at most.").build(),
-        parameter("cursor", ParameterIn::Query, text(None, None), "`next_cursor` of the page before.")
-            .build(),
+        parameter("cursor", ParameterIn::Query, text(None), "`next_cursor` of the page before.").build(),
     ]
 }
 

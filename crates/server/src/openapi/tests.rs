@@ -1,6 +1,9 @@
 use std::collections::BTreeSet;
 
-use super::completion::operations_of;
+use idempotency::Key;
+use proptest::prelude::*;
+
+use super::completion::{KEY_HEADER, operations_of};
 use super::*;
 use crate::problem::Slug;
 use crate::problem::catalogue::ENTRIES;
@@ -90,5 +93,12 @@ fn every_operation_id_is_there_once_and_every_json_has_an_example() {
                 );
             }
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_key_of_the_documented_pattern_is_taken(field in KEY_HEADER.trim_matches(['^', '$'])) {
+        prop_assert!(Key::parse(field.as_bytes()).is_ok());
     }
 }
