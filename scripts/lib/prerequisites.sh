@@ -6,6 +6,7 @@
 #   require_rust         a cargo that is new enough for the workspace
 #   require_c_compiler   cc, for the linker and for the one dependency with C in it (ring)
 #   require_curl         curl, with which the README's first five minutes are walked
+#   require_python       python3 with its modules venv and ensurepip, in which Schemathesis runs
 #   require_postgresql   initdb, pg_ctl and postgres, of a version that Onefold starts
 #
 # Each returns at once when it finds what it looks for. Otherwise it installs that with the system's package manager,
@@ -81,6 +82,26 @@ require_curl() {
 Install it, then run this again." ;;
     esac
     have curl || fail "curl was installed, but there is still no command curl."
+}
+
+# -------------------------------------------------------------------------------------------------------- Python
+
+require_python() {
+    python_makes_environments && return
+    case $(package_manager) in
+    # Debian packages the module that makes virtual environments apart.
+    apt) install_packages Python python3 python3-venv ;;
+    dnf | apk) install_packages Python python3 ;;
+    brew) install_packages Python python ;;
+    *) fail "python3, 3.11 or newer, with the modules venv and ensurepip is missing, and there is no package manager here
+that this script knows. Install it, then run this again." ;;
+    esac
+    python_makes_environments || fail "Python was installed, but python3 is $(python3 --version 2>&1), or has no venv and
+ensurepip. 3.11 or newer is needed: install it so that python3 on PATH is that one, then run this again."
+}
+
+python_makes_environments() {
+    python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
 # ---------------------------------------------------------------------------------------------------- PostgreSQL
