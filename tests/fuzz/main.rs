@@ -1,0 +1,57 @@
+//! The parsers, on whatever bytes: the corpus in `fuzz/corpus`, and what a few changes make of it.
+//!
+//! - [`targets`]: what must hold of each parser;
+//! - [`spoilt`]: bytes that are nearly something.
+//!
+//! A short run, without a look at which code the bytes reach. `scripts/fuzz` runs the same targets with that, for long.
+
+mod spoilt;
+mod targets;
+
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+
+#[test]
+fn a_key_header_is_one_key_in_each_of_its_spellings() {
+    holds("key_header", targets::key_header);
+}
+
+#[test]
+fn a_prefer_header_is_a_bounded_wait_or_none() {
+    holds("prefer_header", targets::prefer_header);
+}
+
+#[test]
+fn an_amount_is_printed_as_it_is_read() {
+    holds("amount", targets::amount);
+}
+
+#[test]
+fn a_body_is_what_its_json_says() {
+    holds("bodies", targets::bodies);
+}
+
+#[test]
+fn a_cursor_and_an_id_have_one_spelling() {
+    holds("cursor_and_id", targets::cursor_and_id);
+}
+
+#[test]
+fn a_meaning_has_its_own_fingerprint() {
+    holds("fingerprint", targets::fingerprint);
+}
+
+fn holds(target: &str, run: fn(&[u8])) {
+    let corpus = spoilt::corpus(target);
+    for bytes in &corpus {
+        run(bytes);
+    }
+    let cases = if onefold_tests::long() { 200_000 } else { 4_000 };
+    // Failures are told with their bytes, which then belong into the corpus.
+    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let ran = runner.run(&spoilt::nearly(corpus), |bytes| {
+        std::panic::catch_unwind(|| run(&bytes)).map_err(|_| {
+            TestCaseError::fail(format!("{target} does not hold of {:?}", String::from_utf8_lossy(&bytes)))
+        })
+    });
+    ran.unwrap_or_else(|failure| panic!("{failure}"));
+}
