@@ -121,12 +121,9 @@ pub fn batches() -> Scenario {
 }
 
 impl Scenario {
-    /// The same, with more of everything: minutes instead of seconds.
-    pub fn enlarged(mut self) -> Self {
-        self.requests.push(0);
-        self.faults += 1;
-        self.tries_max = 3;
-        self
+    /// The same, with one thing more that may go wrong, and one more try: minutes instead of seconds.
+    pub fn enlarged(self) -> Self {
+        Self { faults: self.faults + 1, tries_max: 3, ..self }
     }
 
     /// The order number that a request brings.
