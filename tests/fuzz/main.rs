@@ -41,17 +41,17 @@ fn a_meaning_has_its_own_fingerprint() {
 }
 
 fn holds(target: &str, run: fn(&[u8])) {
+    // Told with the bytes, which then belong into the corpus.
+    let check = |bytes: &[u8]| {
+        std::panic::catch_unwind(|| run(bytes))
+            .map_err(|_| format!("{target} does not hold of {:?}", String::from_utf8_lossy(bytes)))
+    };
     let corpus = spoilt::corpus(target);
     for bytes in &corpus {
-        run(bytes);
+        check(bytes).unwrap_or_else(|failure| panic!("{failure}"));
     }
     let cases = if onefold_tests::long() { 200_000 } else { 4_000 };
-    // Failures are told with their bytes, which then belong into the corpus.
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    let ran = runner.run(&spoilt::nearly(corpus), |bytes| {
-        std::panic::catch_unwind(|| run(&bytes)).map_err(|_| {
-            TestCaseError::fail(format!("{target} does not hold of {:?}", String::from_utf8_lossy(&bytes)))
-        })
-    });
+    let ran = runner.run(&spoilt::nearly(corpus), |bytes| check(&bytes).map_err(TestCaseError::fail));
     ran.unwrap_or_else(|failure| panic!("{failure}"));
 }

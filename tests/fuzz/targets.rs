@@ -59,7 +59,7 @@ pub fn amount(bytes: &[u8]) {
         assert_eq!(Amount::from_minor_units(amount.minor_units(), currency), Ok(amount));
         let digits = |text: &str| text.replace('.', "").trim_start_matches('0').to_owned();
         assert!(
-            digits(&printed).starts_with(&digits(text).trim_end_matches('0')),
+            digits(&printed).starts_with(digits(text).trim_end_matches('0')),
             "{text:?} became {printed}"
         );
     }
