@@ -13,7 +13,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
 
 # The suite and not one of its point releases, so that a rebuild picks up what Debian has mended since.
 FROM debian:bookworm-slim
-# For calls to payment providers and a database over TLS.
+# For a database over TLS: whoever signed its certificate must be known here.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
