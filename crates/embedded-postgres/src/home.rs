@@ -63,6 +63,17 @@ pub fn choose_data_dir(preferred: &Path) -> Result<(PathBuf, Why), Error> {
     Ok((PathBuf::from(SYSTEM_DATA_DIR), Why::Unreachable { preferred, user: runner.name }))
 }
 
+/// Whether a directory has a cluster in it, running or not. Makes nothing, and resolves symbolic links.
+///
+/// A directory into which this process may not look counts as one that has: the start says what is wrong with it.
+pub fn has_cluster(data_dir: &Path) -> bool {
+    // As `initdb` works under another name, whatever has this one is whole, or was; see `Home::made_by`.
+    !matches!(
+        fs::metadata(data_dir.join("data")),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    )
+}
+
 /// A data directory that exists and that PostgreSQL can reach.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {

@@ -70,5 +70,5 @@ mod socket;
 pub use cluster::{Cluster, Stopped};
 pub use configuration::{Settings, USER};
 pub use error::Error;
-pub use home::{SYSTEM_DATA_DIR, Why, choose_data_dir};
+pub use home::{SYSTEM_DATA_DIR, Why, choose_data_dir, has_cluster};
 pub use programs::{PROGRAMS_VARIABLE, Programs, SUPPORTED_MAJORS, find_programs};

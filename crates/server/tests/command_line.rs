@@ -156,6 +156,26 @@ async fn a_client_is_made_and_revoked_beside_a_running_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_directory_without_a_database_is_an_error_and_nothing_is_made_in_it() {
+    let home = Home::new();
+    let file = home.write("file", "");
+    for (arguments, code) in [
+        (&["verify"][..], 2),
+        (&["client", "list"], 1),
+        (&["client", "create", "tea-shop"], 1),
+        (&["client", "revoke", "tea-shop"], 1),
+    ] {
+        let ended = home.run(arguments).await;
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "{arguments:?}");
+        let named = format!("onefold: there is no database in {}: ", home.data_dir().display());
+        assert!(ended.sentence().starts_with(&named), "{ended:?}");
+        assert!(ended.sentence().contains("--data-dir"), "{ended:?}");
+        assert!(!home.data_dir().exists(), "{arguments:?}");
+        assert_eq!(home.run(&[arguments, &["--data-dir", &file]].concat()).await.code, Some(code));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_demo_key_is_refused_where_others_can_connect() {
     let home = Home::new();
     let mut server = home.serve_with(&["--listen", "0.0.0.0:0"]).await;

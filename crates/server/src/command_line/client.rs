@@ -41,7 +41,7 @@ pub async fn run(
     options: &Options,
     configuration: &Configuration,
 ) -> anyhow::Result<()> {
-    let database = OpenDatabase::open(options, configuration).await?;
+    let database = OpenDatabase::open_existing(options, configuration).await?;
     let done = match database.with_tables(options).await {
         Ok(()) => act(command, database.options()).await,
         Err(error) => Err(error),

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use embedded_postgres::{Cluster, SYSTEM_DATA_DIR, Stopped, Why, choose_data_dir};
+use embedded_postgres::{Cluster, SYSTEM_DATA_DIR, Stopped, Why, choose_data_dir, has_cluster};
 use sqlx::migrate::MigrateDatabase;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Error, Postgres};
@@ -27,8 +27,22 @@ pub struct OpenDatabase {
 
 impl OpenDatabase {
     /// Opens what the flags name: the database of `--database-url`, after waiting for it for a while, or the embedded
-    /// one, which is started when no other process has done so.
+    /// one, which is started when no other process has done so, and made when there is none.
     pub async fn open(options: &Options, configuration: &Configuration) -> anyhow::Result<Self> {
+        Self::open_or(WhenMissing::Make, options, configuration).await
+    }
+
+    /// As [`open`](Self::open), and makes nothing: for a command that has nothing to do in an empty database, so that one
+    /// in a mistaken directory is an error, and not a clean audit or a list of nobody.
+    pub async fn open_existing(options: &Options, configuration: &Configuration) -> anyhow::Result<Self> {
+        Self::open_or(WhenMissing::Refuse, options, configuration).await
+    }
+
+    async fn open_or(
+        when_missing: WhenMissing,
+        options: &Options,
+        configuration: &Configuration,
+    ) -> anyhow::Result<Self> {
         match options.database_url() {
             Some(url) => {
                 let options = given(url)?;
@@ -36,7 +50,7 @@ impl OpenDatabase {
                 reaching::reach(&options, wait).await?;
                 Ok(Self { options, cluster: None })
             }
-            None => embedded(options.data_dir(), configuration).await,
+            None => embedded(options.data_dir(), when_missing, configuration).await,
         }
     }
 
@@ -70,6 +84,13 @@ impl OpenDatabase {
     }
 }
 
+/// What to do about a data directory without a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WhenMissing {
+    Make,
+    Refuse,
+}
+
 /// The options of a URL. Nothing of it stands in an error: it may hold a password.
 fn given(url: &str) -> anyhow::Result<PgConnectOptions> {
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
@@ -80,7 +101,11 @@ fn given(url: &str) -> anyhow::Result<PgConnectOptions> {
     )
 }
 
-async fn embedded(asked_for: Option<&Path>, configuration: &Configuration) -> anyhow::Result<OpenDatabase> {
+async fn embedded(
+    asked_for: Option<&Path>,
+    when_missing: WhenMissing,
+    configuration: &Configuration,
+) -> anyhow::Result<OpenDatabase> {
     let data_dir = match asked_for {
         Some(path) => path.to_owned(),
         None => {
@@ -92,6 +117,12 @@ async fn embedded(asked_for: Option<&Path>, configuration: &Configuration) -> an
             path
         }
     };
+    if when_missing == WhenMissing::Refuse && !has_cluster(&data_dir) {
+        bail!(
+            "there is no database in {}: name its directory with --data-dir or its URL with --database-url, or make a new one with `onefold serve` or `onefold migrate`",
+            data_dir.display()
+        );
+    }
     tracing::info!(data_dir = %data_dir.display(), "no --database-url: the database is embedded");
     let cluster = Cluster::attach_or_start(configuration.embedded_settings(data_dir)).await?;
     let url = cluster.database_url(EMBEDDED_DATABASE);

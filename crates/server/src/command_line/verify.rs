@@ -44,7 +44,7 @@ pub async fn run(
     configuration: &Configuration,
 ) -> anyhow::Result<ExitCode> {
     let stop = signals::first_signal()?;
-    let database = OpenDatabase::open(options, configuration).await?;
+    let database = OpenDatabase::open_existing(options, configuration).await?;
     let audited = match database.with_tables(options).await {
         Ok(()) => audit_until(&stop, &database, arguments, configuration).await,
         Err(error) => Err(error),
