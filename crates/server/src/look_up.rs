@@ -1,18 +1,48 @@
 //! Looking something up in the database, and what it is when that fails.
 
 use std::future::Future;
+use std::time::Duration;
 
 use sqlx::PgPool;
+use tokio::time::timeout;
 
 use crate::problem::{Problem, Slug};
+
+/// How long a look-up may take. A database that can be reached gives up sooner and says so, after 2 s without a free
+/// connection and 5 s of a statement; a network that swallows packets says nothing for as long as TCP tries.
+const ANSWER_WITHIN: Duration = Duration::from_secs(8);
 
 /// Looks something up. A connection of the pool may have died while nobody used it, as all of them do when the database
 /// is restarted; nobody should be told 503 for that, so the look-up goes on with the next one.
 ///
 /// # Errors
 ///
-/// `unavailable` or `internal`, logged here, once, with the cause.
-pub async fn look_up<T, F>(pool: &PgPool, mut read: impl FnMut() -> F) -> Result<T, Problem>
+/// `unavailable`, after 8 s at the latest, or `internal`; logged here, once, with the cause.
+pub async fn look_up<T, F>(pool: &PgPool, read: impl FnMut() -> F) -> Result<T, Problem>
+where
+    F: Future<Output = sqlx::Result<T>>,
+{
+    look_up_within(ANSWER_WITHIN, pool, read).await
+}
+
+async fn look_up_within<T, F>(
+    time_max: Duration,
+    pool: &PgPool,
+    read: impl FnMut() -> F,
+) -> Result<T, Problem>
+where
+    F: Future<Output = sqlx::Result<T>>,
+{
+    match timeout(time_max, passing_over_the_dead(pool, read)).await {
+        Ok(result) => result.map_err(|error| failed(&error)),
+        Err(_) => {
+            tracing::warn!("the database does not answer in time");
+            Err(Problem::new(Slug::Unavailable, "the database does not answer in time; nothing was done"))
+        }
+    }
+}
+
+async fn passing_over_the_dead<T, F>(pool: &PgPool, mut read: impl FnMut() -> F) -> sqlx::Result<T>
 where
     F: Future<Output = sqlx::Result<T>>,
 {
@@ -21,7 +51,7 @@ where
     loop {
         match read().await {
             Err(error) if spare > 0 && is_dead(&error) => spare -= 1,
-            result => return result.map_err(|error| failed(&error)),
+            result => return result,
         }
     }
 }
@@ -113,6 +143,13 @@ mod tests {
         });
         assert_eq!(found.await.unwrap_err().slug, Slug::Unavailable);
         assert_eq!(tries, 1);
+    }
+
+    #[tokio::test]
+    async fn a_database_that_says_nothing_is_not_waited_for() {
+        let found =
+            look_up_within(Duration::from_millis(1), &pool(), std::future::pending::<sqlx::Result<()>>).await;
+        assert_eq!(found.unwrap_err().slug, Slug::Unavailable);
     }
 
     #[tokio::test]
