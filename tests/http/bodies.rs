@@ -60,6 +60,30 @@ async fn a_body_is_application_json_and_any_other_media_type_is_415() -> anyhow:
 }
 
 #[tokio::test]
+async fn a_body_with_a_content_encoding_is_415_which_names_the_header() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let body = order_body(ALICE, "coded", "1.00").to_string();
+    let with = |lines: &[&[u8]]| {
+        raw_http::post("/v1/orders", &[&[&b"idempotency-key: coded"[..]], lines].concat(), body.as_bytes())
+    };
+    for lines in [
+        &[&b"content-encoding: gzip"[..]][..],
+        &[b"Content-Encoding: br"],
+        &[b"content-encoding: identity, gzip"],
+        &[b"content-encoding: identity", b"content-encoding: deflate"],
+        &[b"content-encoding: "],
+        &[b"content-encoding: \xE9"],
+    ] {
+        let refused = raw_http::exchange(&server.url(), &with(lines)).await?;
+        let document = expect::problem(&refused, 415, "unsupported-media-type");
+        assert!(document["detail"].as_str().is_some_and(|detail| detail.contains("Content-Encoding")));
+    }
+    let plain = raw_http::exchange(&server.url(), &with(&[b"content-encoding: Identity"])).await?;
+    expect::created(&plain);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_body_of_exactly_64_kib_is_taken_and_one_byte_more_is_413() -> anyhow::Result<()> {
     let server = TestServer::start().await?;
     let taken = server.demo.post_text("/v1/orders", "largest", &order_of_size("largest", BYTES_MAX)).await?;

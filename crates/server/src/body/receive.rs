@@ -67,7 +67,8 @@ async fn discard_chunks(mut chunks: BodyDataStream) {
     let _ = timeout(DISCARDING_TIME_MAX, discarding).await;
 }
 
-/// Lets JSON in UTF-8 pass: `application/json`, in any case, with no parameter but `charset=utf-8`.
+/// Lets JSON in UTF-8 pass as it is: `application/json`, in any case, with no parameter but `charset=utf-8`, and not
+/// compressed.
 ///
 /// # Errors
 ///
@@ -76,10 +77,23 @@ pub fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
     let mut fields = headers.get_all(header::CONTENT_TYPE).iter();
     let detail = match (fields.next(), fields.next()) {
         (None, _) => "the request has no Content-Type; send application/json",
-        (Some(field), None) if field.to_str().is_ok_and(is_json) => return Ok(()),
+        (Some(field), None) if field.to_str().is_ok_and(is_json) => return expect_uncoded(headers),
         (Some(_), None) => "the Content-Type is not application/json in UTF-8",
         (Some(_), Some(_)) => "the request has more than one Content-Type; send application/json",
     };
+    Err(Problem::new(Slug::UnsupportedMediaType, detail))
+}
+
+/// Lets a body pass that no coding has changed. `identity` says just that, and RFC 9110, 8.4 has other codings answered
+/// 415 where they are not understood; reading their bytes as JSON would blame the client's JSON.
+fn expect_uncoded(headers: &HeaderMap) -> Result<(), Problem> {
+    let is_identity =
+        |field: &str| field.split(',').all(|coding| coding.trim().eq_ignore_ascii_case("identity"));
+    let mut fields = headers.get_all(header::CONTENT_ENCODING).iter();
+    if fields.all(|field| field.to_str().is_ok_and(is_identity)) {
+        return Ok(());
+    }
+    let detail = "the request has a Content-Encoding; send the body without one";
     Err(Problem::new(Slug::UnsupportedMediaType, detail))
 }
 
