@@ -1,5 +1,5 @@
-//! When several things are wrong with a request, the first of these answers: 404 route / 405, 401, 429, 413, 415, key
-//! header, JSON, schema, reuse or replay of the key, then the rules.
+//! When several things are wrong with a request, the first of these answers: no `Host`, 404 route / 405, 401, 429, 413, 415,
+//! key header, JSON, schema, reuse or replay of the key, then the rules.
 
 use std::num::NonZeroU32;
 
@@ -10,7 +10,8 @@ use onefold_tests::raw_http;
 use crate::expect;
 
 /// The wrongs in their order of precedence, and what each is answered.
-const ORDER: [(Wrong, u16, &str); 11] = [
+const ORDER: [(Wrong, u16, &str); 12] = [
+    (Wrong::Host, 400, "malformed-request"),
     (Wrong::Route, 404, "not-found"),
     (Wrong::Method, 405, "method-not-allowed"),
     (Wrong::ApiKey, 401, "unauthorized"),
@@ -26,6 +27,7 @@ const ORDER: [(Wrong, u16, &str); 11] = [
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wrong {
+    Host,
     Route,
     Method,
     ApiKey,
@@ -42,6 +44,7 @@ enum Wrong {
 /// A request with these wrongs, as bytes: some of them no HTTP library would send.
 fn request_with(wrongs: &[Wrong]) -> Vec<u8> {
     let has = |wrong| wrongs.contains(&wrong);
+    let host = if has(Wrong::Host) { "" } else { "host: test\r\n" };
     let path = if has(Wrong::Route) { "/v1/nothing" } else { "/v1/orders" };
     let method = if has(Wrong::Method) { "PUT" } else { "POST" };
     let api_key = if has(Wrong::ApiKey) { "wrong-key" } else { "demo-key" };
@@ -64,7 +67,7 @@ fn request_with(wrongs: &[Wrong]) -> Vec<u8> {
         body.push_str(&" ".repeat(64 * 1024));
     }
     format!(
-        "{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\nauthorization: Bearer {api_key}\r\n\
+        "{method} {path} HTTP/1.1\r\n{host}connection: close\r\nauthorization: Bearer {api_key}\r\n\
          content-type: {media_type}\r\nidempotency-key: {key}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -87,7 +90,7 @@ async fn of_two_wrongs_the_first_in_the_order_answers() -> anyhow::Result<()> {
     for (at, (first, status, slug)) in ORDER.into_iter().enumerate() {
         for (second, ..) in &ORDER[at..] {
             let wrongs = [first, *second];
-            if wrongs == [Wrong::Route, Wrong::Method] || wrongs.contains(&Wrong::Rate) && at > 3 {
+            if wrongs == [Wrong::Route, Wrong::Method] || wrongs.contains(&Wrong::Rate) && at > 4 {
                 continue;
             }
             let exchange = if wrongs.contains(&Wrong::Rate) {

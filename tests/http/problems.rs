@@ -229,6 +229,27 @@ async fn what_the_http_parser_refuses_is_a_problem_too() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn http_1_1_wants_one_host_and_http_1_0_none() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let get = |version: &str, hosts: &str| {
+        format!("GET /healthz HTTP/{version}\r\n{hosts}connection: close\r\n\r\n").into_bytes()
+    };
+    for hosts in
+        ["", "host: a\r\nhost: a\r\n", "host: a b\r\n", "host: a/b\r\n", "host: me@a\r\n", "host: a:b:c\r\n"]
+    {
+        let refused = said_of(&server, &get("1.1", hosts)).await?;
+        expect::problem(&refused, 400, "malformed-request");
+    }
+    for hosts in
+        ["host: a\r\n", "Host: a.example:8080\r\n", "host: [::1]:80\r\n", "host: my_service\r\n", "host:\r\n"]
+    {
+        expect::ok(&said_of(&server, &get("1.1", hosts)).await?);
+    }
+    expect::ok(&said_of(&server, &get("1.0", "")).await?);
+    Ok(())
+}
+
+#[tokio::test]
 async fn too_many_or_too_large_headers_and_too_long_a_path_are_problems_too() -> anyhow::Result<()> {
     let server = TestServer::start().await?;
     let with = |line: &str, times: usize| {

@@ -11,12 +11,14 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use idempotency::prefer;
 use tracing::Instrument;
 
 use crate::access_log::{Facts, Line, Phase};
 use crate::app::AppState;
+use crate::body::receive;
 use crate::problem::{self, Problem, Slug};
 use crate::request_id::{self, RequestId};
 use crate::submission::REPLAYED;
@@ -41,8 +43,11 @@ pub async fn pass(State(state): State<AppState>, mut request: Request, next: Nex
     let span = tracing::info_span!("request", request_id = request_id.as_str());
     async move {
         let line = Line::begin(Arc::clone(&facts), operation.clone());
-        let response = match oversize(&request) {
-            Some(problem) => problem.into_response(),
+        let response = match misaddressed(&request).or_else(|| oversize(&request)) {
+            Some(problem) => {
+                receive::discard(request.into_body()).await;
+                problem.into_response()
+            }
             None => {
                 // Who asks to wait for the first one's answer is given that time besides.
                 let time_max = state.settings.request_timeout + wait_of(request.headers());
@@ -69,6 +74,25 @@ fn operation_of(request: &Request) -> String {
         }
         (_, _) => UNMATCHED.to_owned(),
     }
+}
+
+/// HTTP/1.1 wants one `Host` that is a host, and 400 where it is not so (RFC 9112, 3.2): a proxy in front could have sent the
+/// request elsewhere than it was meant for, and would not have noticed.
+fn misaddressed(request: &Request) -> Option<Problem> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let detail = match (hosts.next(), hosts.next()) {
+        (None, _) if request.version() == Version::HTTP_11 => "the request has no Host, which HTTP/1.1 wants",
+        (Some(_), Some(_)) => "the request has more than one Host",
+        (Some(host), None) if !is_host(host) => "the Host is not a host with or without a port",
+        (_, _) => return None,
+    };
+    Some(Problem::new(Slug::MalformedRequest, detail))
+}
+
+/// `HOST` or `HOST:PORT`. It is empty where the target has none.
+fn is_host(host: &HeaderValue) -> bool {
+    let is_authority = |host: &str| !host.contains('@') && host.parse::<Authority>().is_ok();
+    host.is_empty() || host.to_str().is_ok_and(is_authority)
 }
 
 fn oversize(request: &Request) -> Option<Problem> {
