@@ -119,6 +119,29 @@ async fn the_limit_of_a_body_holds_without_a_content_length_too() -> anyhow::Res
     Ok(())
 }
 
+/// Whoever goes by the length sees a second request in the rest of such a body. A proxy that does would take the answer to
+/// it for the answer to somebody else's request, if there were one.
+#[tokio::test]
+async fn a_body_with_two_framings_is_chunked_and_the_last_of_its_connection() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let framings = [
+        ("length-first", "content-length: 4\r\ntransfer-encoding: chunked\r\n"),
+        ("chunked-first", "transfer-encoding: chunked\r\ncontent-length: 4\r\n"),
+    ];
+    for (name, framing) in framings {
+        let body = order_body(ALICE, name, "1.00").to_string();
+        let request = format!(
+            "POST /v1/orders HTTP/1.1\r\nhost: test\r\nauthorization: Bearer demo-key\r\n\
+             content-type: application/json\r\nidempotency-key: {name}\r\n{framing}\r\n\
+             {:x}\r\n{body}\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: test\r\n\r\n",
+            body.len()
+        );
+        // The second answer would stand behind the first one's JSON, and the connection would not end.
+        expect::created(&raw_http::exchange(&server.url(), request.as_bytes()).await?);
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_is_not_json_is_400_malformed_json() -> anyhow::Result<()> {
     let server = TestServer::start().await?;
