@@ -1,9 +1,8 @@
 """What the OpenAPI document cannot say, for most of the data that fits it.
 
-Of data that merely fits, nearly all would stop at the first check: no account has that id, no currency that code, and a key
-of random characters is malformed or was used before. So most of it is given the ids of the demo data, a currency that
-there is, a small amount and a key of its own. The rest stays as it was generated, and so does all data that is made not to
-fit.
+Of data that merely fits, nearly all would stop at the first check: no account has that id, no currency that code, and the
+key was used before, or an alias of it says something else. So most requests get the ids of the demo data, a currency that
+there is, a small amount and a key of their own. What does not fit stays as it was made, since it has to be refused.
 """
 
 import random
@@ -15,55 +14,57 @@ import schemathesis
 ALICE, BOB, ALICE_JPY = (f"01900000-0000-7000-8000-00000000000{digit}" for digit in "abc")
 ACCOUNTS = [ALICE, ALICE, BOB, ALICE_JPY]
 CURRENCIES = ["CNY", "CNY", "CNY", "JPY", "USD"]
-UUID = re.compile(r"[0-9a-f-]{36}", re.IGNORECASE)
 
+KEY = "Idempotency-Key"
+ALIASES = ["X-Idempotency-Key", "X-Idempotent-Key"]
 
-def mostly():
-    return random.random() < 0.8
-
-
-@schemathesis.hook
-def map_headers(context, headers):
-    if headers and "Idempotency-Key" in headers and mostly():
-        headers["Idempotency-Key"] = str(uuid.uuid4())
-        # Aliases of another value would be refused.
-        headers.pop("X-Idempotency-Key", None)
-        headers.pop("X-Idempotent-Key", None)
-    return headers
+# As the document has them; of keys the bare spelling.
+FITTING_KEY = re.compile(r"[!#-+\--\[\]-~]{1,255}")
+FITTING_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+FITTING_CURRENCY = re.compile(r"[A-Z]{3}")
+FITTING_AMOUNT = re.compile(r"(0|[1-9][0-9]{0,17})(\.[0-9]{1,4})?")
+FITTING_NAME = re.compile(r".{1,64}", re.DOTALL)
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    # An alias stands for the header that is left out to see whether it is missed, which no document can say.
-    if case.headers is not None and "Idempotency-Key" not in case.headers:
-        case.headers.pop("X-Idempotency-Key", None)
-        case.headers.pop("X-Idempotent-Key", None)
+    if case.method.upper() == "POST":
+        give_a_key(case.headers)
+    if "/accounts/" in case.path and fits(FITTING_ID, case.path_parameters, "id") and random.random() < 0.5:
+        case.path_parameters["id"] = random.choice(ACCOUNTS)
+    if isinstance(case.body, dict) and mostly():
+        give_meaning(case.body)
 
 
-@schemathesis.hook
-def map_path_parameters(context, parameters):
-    if parameters and is_uuid(parameters.get("id")) and "/accounts/" in context.operation.path and mostly():
-        parameters["id"] = random.choice(ACCOUNTS)
-    return parameters
+def give_a_key(headers):
+    """Without an alias, which would either contradict the key or, where the key is left out, stand for it."""
+    if headers is None:
+        return
+    for alias in ALIASES:
+        if KEY not in headers or (fits(FITTING_KEY, headers, alias) and mostly()):
+            headers.pop(alias, None)
+    if fits(FITTING_KEY, headers, KEY) and mostly():
+        headers[KEY] = str(uuid.uuid4())
 
 
-@schemathesis.hook
-def map_body(context, body):
-    if not isinstance(body, dict) or not mostly():
-        return body
-    if isinstance(body.get("currency"), str) and re.fullmatch("[A-Z]{3}", body["currency"]):
-        body["currency"] = random.choice(CURRENCIES)
-    if isinstance(body.get("amount"), str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", body["amount"]):
-        body["amount"] = str(random.randint(1, 99))
+def give_meaning(body):
     for field in ("account_id", "from_account_id", "to_account_id"):
-        if is_uuid(body.get(field)):
+        if fits(FITTING_ID, body, field):
             body[field] = random.choice(ACCOUNTS)
+    if fits(FITTING_CURRENCY, body, "currency"):
+        body["currency"] = random.choice(CURRENCIES)
+    if fits(FITTING_AMOUNT, body, "amount"):
+        body["amount"] = str(random.randint(1, 99))
+    # Not every character that fits can be printed, and what is unique must be new.
     for field in ("reference", "client_order_no", "owner"):
-        # Not every character that a text may have can be printed, and what is unique must be new.
-        if isinstance(body.get(field), str) and 1 <= len(body[field]) <= 64:
+        if fits(FITTING_NAME, body, field):
             body[field] = f"{field}-{random.randint(1, 1_000_000)}"
-    return body
 
 
-def is_uuid(value):
-    return isinstance(value, str) and UUID.fullmatch(value) is not None
+def fits(pattern, mapping, name):
+    value = mapping.get(name) if mapping else None
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
+
+
+def mostly():
+    return random.random() < 0.8
