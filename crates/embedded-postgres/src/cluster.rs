@@ -40,6 +40,7 @@ const BELIEVED_IN_USE_AFTER: Duration = Duration::from_millis(60);
 /// that asks for the directory adopts it. So does the death of this process.
 #[derive(Debug)]
 pub struct Cluster {
+    settings: Settings,
     runner: Runner,
     endpoint: Endpoint,
     started_by_us: bool,
@@ -98,7 +99,7 @@ impl Cluster {
         tracing::info!(
             data_dir = %runner.home.path().display(), "{act}; PostgreSQL is ready in {} ms", began.elapsed().as_millis()
         );
-        Ok(Self { runner, endpoint, started_by_us, in_use })
+        Ok(Self { settings, runner, endpoint, started_by_us, in_use })
     }
 
     /// The directory of the unix socket. Others with the same data directory find the same.
@@ -142,6 +143,53 @@ impl Cluster {
         let host = percent_encoded(&self.socket_dir().to_string_lossy());
         let (database, port) = (percent_encoded(database), self.port());
         format!("postgres:///{database}?host={host}&port={port}&user={USER}&sslmode=disable")
+    }
+
+    /// Looks whether PostgreSQL is still there, and starts it again if it is not (killed, or out of memory): whether this
+    /// call did so. Of several processes that look at once, one starts it. As cheap as reading two small files while
+    /// it runs, one that hangs included.
+    ///
+    /// Drop the future only where [`stop`](Self::stop) follows: it takes up what was begun.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`attach_or_start`](Self::attach_or_start), and [`Error::NoCluster`]: an empty database would be no
+    /// substitute for the one whose files are gone.
+    pub async fn restart_if_gone(&self) -> Result<bool, Error> {
+        let home = &self.runner.home;
+        if self.is_there().await? {
+            return Ok(false);
+        }
+        let began = Instant::now();
+        if home.made_by()?.is_none() {
+            return Err(Error::NoCluster { path: home.path().to_owned() });
+        }
+        let start_lock = LockFile::open(home.start_lock())?;
+        if !start_lock.lock_within(self.settings.start_within).await? {
+            let waited_s = self.settings.start_within.as_secs();
+            return Err(Error::Busy { path: start_lock.path().to_owned(), waited_s });
+        }
+        // Again, under the lock: it may have been moved away while we waited.
+        if home.made_by()?.is_none() {
+            return Err(Error::NoCluster { path: home.path().to_owned() });
+        }
+        let (_, started) = serve(&self.runner, &self.settings, Instant::now()).await?;
+        if started {
+            tracing::warn!(
+                data_dir = %home.path().display(),
+                "PostgreSQL was gone and has been started again, in {} ms", began.elapsed().as_millis()
+            );
+        }
+        Ok(started)
+    }
+
+    async fn is_there(&self) -> Result<bool, Error> {
+        let home = self.runner.home.clone();
+        if off_thread(move || is_running(&home)).await? {
+            return Ok(true);
+        }
+        // One in another container on the same volume shows no process, and answers.
+        Ok(look(&self.runner.home).await?.is_alive())
     }
 
     /// Gives up this process's share and, if that was the last, stops PostgreSQL: in order, else (after 5 s) without its

@@ -84,6 +84,12 @@ pub enum Error {
         /// How long was waited, in seconds.
         waited_s: u64,
     },
+    /// The cluster's files are gone, from under its users.
+    #[error("there is no cluster in {path} any more: its files were moved or deleted", path = path.display())]
+    NoCluster {
+        /// The data directory.
+        path: PathBuf,
+    },
     /// `initdb` failed.
     #[error("PostgreSQL could not create its cluster: {output}")]
     CreationFailed {

@@ -26,7 +26,8 @@
 //! - *Private.* No TCP port; a socket in a directory of mode 0700; the kernel tells PostgreSQL who is calling, and
 //!   only this user and root are let in, as the superuser [`USER`].
 //! - *Recovers by itself.* A PostgreSQL left running by a killed process is adopted; one that was killed itself is
-//!   started again, its leftovers (`postmaster.pid`, a zombie, backends still finishing) included.
+//!   started again, its leftovers (`postmaster.pid`, a zombie, backends still finishing) included: by the next process that
+//!   asks for it, and by one that has it and looks after it with [`Cluster::restart_if_gone`].
 //! - *Survives Ctrl-C of the parent's terminal*, so that the parent can drain before it stops the database.
 //!
 //! # What lies in the data directory

@@ -88,6 +88,40 @@ async fn a_killed_server_is_started_again_on_the_postgresql_it_has_left_behind()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_killed_postgresql_is_started_again_beside_the_server_which_goes_on() {
+    let home = Home::new();
+    let mut server = home.serve().await;
+    home.kill_postgres();
+    server.wait_for_log("PostgreSQL was gone and has been started again").await;
+
+    let deadline = Instant::now() + Duration::from_secs(15);
+    let mut tries = interval(Duration::from_millis(100));
+    let order = json!({
+        "account_id": "01900000-0000-7000-8000-00000000000a",
+        "client_order_no": "A-1",
+        "currency": "CNY",
+        "amount": "128.00",
+        "payment": { "method": "balance" },
+    });
+    while server.post("/v1/orders", DEMO_KEY, "order-1", &order).await.status() != StatusCode::CREATED {
+        assert!(Instant::now() < deadline, "no order succeeds after the restart");
+        tries.tick().await;
+    }
+    let account = server.get(ACCOUNT_A, DEMO_KEY).await.json::<Value>().await.unwrap();
+    assert_eq!(account["balance"], "9872.00");
+
+    // Told to stop while there is none: it may be starting it just then.
+    home.kill_postgres();
+    let began = Instant::now();
+    let ended = server.stop("TERM").await;
+    assert!(ended.success(), "{ended:?}");
+    assert!(began.elapsed() < STOP_WITHIN, "the stop has taken {:?}", began.elapsed());
+    let verified = home.run(&["verify"]).await;
+    assert!(verified.success(), "{verified:?}");
+    assert!(!home.postgres_runs());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn connections_that_idle_or_never_finish_asking_do_not_hold_up_the_exit() {
     let home = Home::new();
     let server = home.serve().await;

@@ -33,6 +33,43 @@ async fn a_killed_postgresql_is_started_again_and_has_every_answered_commit() {
 }
 
 #[tokio::test]
+async fn of_two_users_of_a_killed_postgresql_one_starts_it_again_and_both_find_it_where_it_was() {
+    let place = place_with_cluster().await;
+    let one = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
+    let other = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
+    assert!(!one.restart_if_gone().await.unwrap(), "it runs");
+    kill("KILL", postmaster_of(place.path()).into());
+
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let (by_one, by_other) = tokio::join!(one.restart_if_gone(), other.restart_if_gone());
+        let (by_one, by_other) = (by_one.unwrap(), by_other.unwrap());
+        assert!(!(by_one && by_other), "both have started it");
+        // Until the kernel has ended it, the killed process is still there for both.
+        if by_one || by_other {
+            break;
+        }
+        assert!(Instant::now() < deadline, "nobody has started it within 10 s");
+    }
+    assert_eq!(ask(&one, "SELECT 'served'").await, "served");
+    assert_eq!(ask(&other, "SELECT 'served'").await, "served");
+    assert_eq!(one.stop().await.unwrap(), Stopped::StillInUse);
+    assert_eq!(other.stop().await.unwrap(), Stopped::Stopped);
+}
+
+#[tokio::test]
+async fn a_cluster_whose_files_are_gone_is_not_replaced_by_an_empty_one() {
+    let place = place_with_cluster().await;
+    let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();
+    kill("KILL", postmaster_of(place.path()).into());
+    // With its postmaster.pid, so that a process that is only ending is not looked for either.
+    fs::rename(place.path().join("data"), place.path().join("moved")).unwrap();
+    let refusal = cluster.restart_if_gone().await.unwrap_err();
+    assert!(matches!(refusal, Error::NoCluster { .. }), "{refusal}");
+    assert!(!place.path().join("data").exists());
+}
+
+#[tokio::test]
 async fn a_cluster_whose_postgresql_was_killed_can_be_stopped() {
     let place = place_with_cluster().await;
     let cluster = Cluster::attach_or_start(hasty(place.path())).await.unwrap();

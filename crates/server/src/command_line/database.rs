@@ -10,6 +10,8 @@ use sqlx::migrate::MigrateDatabase;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Error, Postgres};
 use tokio::task::spawn_blocking;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 
 use super::{DATA_DIR_DEFAULT, Options};
 use crate::configuration::Configuration;
@@ -17,6 +19,9 @@ use crate::serve::database as reaching;
 
 /// The database in the embedded cluster.
 const EMBEDDED_DATABASE: &str = "onefold";
+
+/// Between two looks at whether the embedded PostgreSQL is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A database that answers, and the embedded PostgreSQL that it may live in.
 #[derive(Debug)]
@@ -71,6 +76,33 @@ impl OpenDatabase {
             return reaching::migrate(&self.options).await.map(drop);
         }
         reaching::check_migrations(&self.options).await
+    }
+
+    /// Until `stop`, starts the embedded PostgreSQL again whenever it is gone; whoever was connected to it connects again.
+    /// A start that has begun is not left half done: it may outlast `stop`.
+    pub async fn keep_running(&self, stop: &CancellationToken) {
+        let Some(cluster) = &self.cluster else { return };
+        let mut looks = interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut told = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                _ = looks.tick() => {}
+            }
+            match cluster.restart_if_gone().await {
+                Ok(_) => told = false,
+                // Once, for it will fail alike in a second.
+                Err(error) if !told => {
+                    told = true;
+                    tracing::error!(
+                        "the embedded PostgreSQL is gone and cannot be started again, which is tried on: {error}"
+                    );
+                }
+                Err(_) => {}
+            }
+        }
     }
 
     /// Gives the embedded PostgreSQL back; the last process to do so stops it.

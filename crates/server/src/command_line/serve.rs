@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use desk::Hooks;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::database::OpenDatabase;
@@ -17,6 +17,10 @@ use crate::serve::{Server, ServerSettings};
 
 /// How long a stop may take in all; a supervisor that kills after 10 s shall not have to.
 const STOP_WITHIN: Duration = Duration::from_millis(9_500);
+
+/// How long a restart of the embedded PostgreSQL that is under way may go on after the signal to stop. The server's own
+/// shutdown, which may need it, takes as long; after that it is stopped, however far it has come.
+const RESTART_GIVEN_UP_AFTER: Duration = Duration::from_secs(4);
 
 /// Serves until SIGTERM or SIGINT.
 pub async fn run(options: &Options, configuration: &Configuration) -> anyhow::Result<()> {
@@ -83,9 +87,19 @@ async fn serve(
     if demo_is_usable && io::stderr().is_terminal() {
         tell(&try_this(address));
     }
-    stop.cancelled().await;
-    let stopped_at = Instant::now();
-    server.shutdown().await;
+    let shut_down = async {
+        stop.cancelled().await;
+        let stopped_at = Instant::now();
+        server.shutdown().await;
+        stopped_at
+    };
+    let keep_database = async {
+        tokio::select! {
+            () = database.keep_running(stop) => {}
+            () = async { stop.cancelled().await; sleep(RESTART_GIVEN_UP_AFTER).await } => {}
+        }
+    };
+    let (stopped_at, ()) = tokio::join!(shut_down, keep_database);
     Ok(stopped_at)
 }
 

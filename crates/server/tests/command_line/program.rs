@@ -40,6 +40,12 @@ impl Home {
         self.data_dir().join("data/postmaster.pid").exists()
     }
 
+    /// Kills the PostgreSQL that runs, as the kernel does when memory is short.
+    pub fn kill_postgres(&self) {
+        let file = fs::read_to_string(self.data_dir().join("data/postmaster.pid")).expect("PostgreSQL runs");
+        send("KILL", file.lines().next().expect("a process id"));
+    }
+
     /// Writes a file; answers its path.
     pub fn write(&self, name: &str, text: &str) -> String {
         let path = self.directory.path().join(name);
@@ -89,6 +95,12 @@ impl Home {
             line.strip_prefix("listening on http://").expect("the line of a server that listens").to_owned();
         Server { child, address, stdout_read: line, stdout, log }
     }
+}
+
+/// By the shell's own kill: a program of that name is not installed everywhere.
+fn send(signal: &str, pid: &str) {
+    let sent = std::process::Command::new("sh").args(["-c", &format!("kill -{signal} {pid}")]).status();
+    assert!(sent.expect("a shell").success());
 }
 
 fn lines<R: AsyncRead + Unpin>(output: Option<R>) -> Lines<BufReader<R>> {
@@ -142,10 +154,7 @@ impl Server {
     }
 
     pub fn signal(&self, name: &str) {
-        let pid = self.child.id().expect("the server runs").to_string();
-        // The shell's own kill: a program of that name is not installed everywhere.
-        let sent = std::process::Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status();
-        assert!(sent.expect("a shell").success());
+        send(name, &self.child.id().expect("the server runs").to_string());
     }
 
     /// Waits until a line of the log has these words.
