@@ -45,7 +45,7 @@ pub async fn rollback(connection: &mut PgConnection) -> sqlx::Result<()> {
 }
 
 /// Every statement of this file that has a text of its own, by name, to be checked against the schema.
-pub const STATEMENTS: &[(&str, &str)] = &[("ROLE_FITS", ROLE_FITS)];
+pub const STATEMENTS: &[(&str, &str)] = &[("ROLE_FITS", ROLE_FITS), ("SERVER_ENCODING", SERVER_ENCODING)];
 
 /// Every table is asked for: a role that another database's migration made while this database's were running has
 /// the rights of the later ones only.
@@ -81,6 +81,13 @@ pub async fn role_fits(options: &PgConnectOptions, role: &str) -> sqlx::Result<b
     let fits = sqlx::query_scalar(ROLE_FITS).bind(role).fetch_one(&mut connection).await?;
     connection.close().await?;
     Ok(fits)
+}
+
+const SERVER_ENCODING: &str = "SELECT current_setting('server_encoding')";
+
+/// The encoding of the database's texts, by PostgreSQL's name for it. Only `UTF8` holds whatever a request may say.
+pub async fn server_encoding(connection: &mut PgConnection) -> sqlx::Result<String> {
+    sqlx::query_scalar(SERVER_ENCODING).fetch_one(connection).await
 }
 
 /// All that one batch writes.

@@ -12,7 +12,7 @@ use program::{DEMO_KEY, Home};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use tokio::time::interval;
 
 const ACCOUNT_A: &str = "/v1/accounts/01900000-0000-7000-8000-00000000000a";
@@ -331,6 +331,28 @@ async fn a_database_of_ones_own_is_migrated_and_has_no_demo_data_unless_asked_fo
         assert_eq!(ended.code, Some(1));
         assert!(ended.sentence().contains("newer than this program: it has the migration 9999"), "{ended:?}");
     }
+    cluster.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_cannot_hold_every_text_is_refused_before_anything_is_made_in_it() {
+    let home = Home::new();
+    let settings = Settings { durable: false, ..Settings::new(home.data_dir()) };
+    let cluster = Cluster::attach_or_start(settings).await.unwrap();
+    let postgres: PgConnectOptions = cluster.database_url("postgres").parse().unwrap();
+    let mut connection = PgConnection::connect_with(&postgres).await.unwrap();
+    for (name, encoding) in [("latin", "LATIN1"), ("ascii", "SQL_ASCII")] {
+        let create = format!(
+            "CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        );
+        connection.execute(AssertSqlSafe(create)).await.unwrap();
+        for command in ["serve", "migrate"] {
+            let ended = home.run(&[command, "--database-url", &cluster.database_url(name)]).await;
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{command}");
+            assert!(ended.sentence().contains(&format!("is encoded in {encoding}")), "{ended:?}");
+        }
+    }
+    connection.close().await.unwrap();
     cluster.stop().await.unwrap();
 }
 

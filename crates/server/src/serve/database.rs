@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use desk::schema::{Database, MIGRATOR};
+use desk::store;
 use sqlx::migrate::{Migrate, MigrateError};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, Error, PgConnection};
@@ -117,11 +118,20 @@ pub async fn check_migrations(options: &PgConnectOptions) -> anyhow::Result<()> 
     Ok(())
 }
 
+/// Of a database that is fit for any; else an error.
 async fn applied_versions(options: &PgConnectOptions) -> anyhow::Result<Vec<i64>> {
     let mut connection =
         PgConnection::connect_with(options).await.map_err(|error| unreachable(options, &error))?;
+    let encoding = store::server_encoding(&mut connection).await;
     let listed = connection.list_applied_migrations(&MIGRATOR.table_name).await;
     connection.close().await?;
+    let encoding = encoding.map_err(|error| unreachable(options, &error))?;
+    if encoding != "UTF8" {
+        bail!(
+            "the database at {} is encoded in {encoding}, which cannot hold every text of a request: make one with `createdb --encoding=UTF8 --template=template0` and name it with --database-url",
+            place(options)
+        );
+    }
     match listed {
         Ok(applied) => Ok(applied.into_iter().map(|migration| migration.version).collect()),
         Err(MigrateError::Execute(error)) if no_such_table(&error) => Ok(Vec::new()),
