@@ -1,6 +1,7 @@
 //! The listener: TCP connections, HTTP/1.1, and a limit on everything that a stranger could hold on to. What is said to
-//! bytes that are no request: [`unparsed`].
+//! bytes that are no request: [`unparsed`]. How many connections there can be: [`open_files`].
 
+pub mod open_files;
 pub mod unparsed;
 
 use std::fmt;
@@ -33,6 +34,9 @@ const BACKLOG: u32 = 1_024;
 /// After an accept that failed for want of file descriptors: the next try at once would fail for the same want.
 const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
+/// Between two lines that say so, while it goes on failing.
+const ACCEPT_TOLD_EVERY: Duration = Duration::from_secs(5);
+
 /// What connections may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -43,7 +47,8 @@ pub struct Limits {
     pub header_bytes_max: usize,
     /// The number of headers of a request; more is answered 431.
     pub headers_max: usize,
-    /// Connections at a time. One more waits in the kernel until another ends.
+    /// Connections at a time, or fewer where the process may not open as many files. One more waits in the kernel until
+    /// another ends.
     pub connections_max: usize,
 }
 
@@ -126,7 +131,7 @@ impl Reserved {
             listener,
             router,
             http: http_settings(limits),
-            free: Arc::new(Semaphore::new(limits.connections_max)),
+            free: Arc::new(Semaphore::new(open_files::connections_possible(limits.connections_max))),
             connections: connections.clone(),
             finish: finish.clone(),
             cut: cut.clone(),
@@ -164,7 +169,8 @@ struct Accepting {
 
 impl Accepting {
     async fn run(self) {
-        while let Some((stream, peer, permit)) = self.next().await {
+        let mut told_at = None;
+        while let Some((stream, peer, permit)) = self.next(&mut told_at).await {
             let serving = self.serve(stream, peer);
             let cut = self.cut.clone();
             self.connections.spawn(async move {
@@ -177,7 +183,11 @@ impl Accepting {
         }
     }
 
-    async fn next(&self) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    /// The next connection; `None` when there shall be no more. `told_at`: when it was last logged that one failed.
+    async fn next(
+        &self,
+        told_at: &mut Option<Instant>,
+    ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
         let accept = async {
             let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
             loop {
@@ -185,7 +195,10 @@ impl Accepting {
                     Ok((stream, peer)) => return Some((stream, peer, permit)),
                     Err(error) if the_client_left(&error) => {}
                     Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
+                        if told_at.is_none_or(|at| at.elapsed() >= ACCEPT_TOLD_EVERY) {
+                            *told_at = Some(Instant::now());
+                            tracing::warn!(%error, "cannot accept a connection");
+                        }
                         sleep(ACCEPT_AGAIN_AFTER).await;
                     }
                 }

@@ -138,6 +138,21 @@ async fn connections_that_idle_or_never_finish_asking_do_not_hold_up_the_exit() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn more_connections_than_the_process_may_open_files_are_left_to_wait_and_not_to_fail() {
+    let home = Home::new();
+    let mut server = home.serve_with_open_files(128).await;
+    server.wait_for_log("only 64 connections at a time are served").await;
+    let crowd: Vec<TcpStream> =
+        (0..200).map(|_| TcpStream::connect(server.address()).expect("the kernel takes it")).collect();
+    drop(crowd);
+    // Behind all of them: answered when each was accepted and found to be closed.
+    assert_eq!(server.get(ACCOUNT_A, DEMO_KEY).await.status(), StatusCode::OK);
+
+    let ended = server.stop("TERM").await;
+    assert!(ended.success() && !ended.stderr.contains("cannot accept a connection"), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_stops_at_once() {
     let home = Home::new();
     let mut server = home.serve().await;

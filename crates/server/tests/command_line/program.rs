@@ -54,7 +54,10 @@ impl Home {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_onefold"));
+        self.prepared(Command::new(env!("CARGO_BIN_EXE_onefold")), arguments)
+    }
+
+    fn prepared(&self, mut command: Command, arguments: &[&str]) -> Command {
         command.args(arguments).current_dir(self.directory.path()).kill_on_drop(true);
         for variable in ["DATABASE_URL", "ONEFOLD_DATA_DIR", "ONEFOLD_CONFIG", "ONEFOLD_LOG", "RUST_LOG"] {
             command.env_remove(variable);
@@ -63,6 +66,14 @@ impl Home {
         command.env("ONEFOLD_LISTEN", "127.0.0.1:0");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// Starts a server that may have so many files open, and waits until it listens.
+    pub async fn serve_with_open_files(&self, files: u32) -> Server {
+        let mut shell = Command::new("sh");
+        let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_onefold")]);
+        Self::listening(self.prepared(shell, &["serve"])).await
     }
 
     /// Runs a command to its end.
@@ -83,7 +94,11 @@ impl Home {
 
     /// Starts a server with these flags.
     pub async fn serve_with(&self, arguments: &[&str]) -> Server {
-        let mut child = self.command(arguments).spawn().expect("the server can be started");
+        Self::listening(self.command(arguments)).await
+    }
+
+    async fn listening(mut command: Command) -> Server {
+        let mut child = command.spawn().expect("the server can be started");
         let mut stdout = lines(child.stdout.take());
         let log = follow(lines(child.stderr.take()));
         let line = timeout(PATIENCE, stdout.next_line()).await.expect("the server comes up").expect("text");
