@@ -47,6 +47,20 @@ pub enum Error {
         /// The major versions that were found.
         found: Vec<u32>,
     },
+    /// The path has a control character in it, such as a line's end: PostgreSQL's own files cannot say it.
+    #[error(
+        "{path:?} cannot be a data directory, as there is a control character in its path: choose another"
+    )]
+    Unsayable {
+        /// The directory, without a relative part.
+        path: PathBuf,
+    },
+    /// The path is not a directory's.
+    #[error("{path} is a file, and a data directory is needed: name a directory, which need not exist", path = path.display())]
+    NotADirectory {
+        /// What is there.
+        path: PathBuf,
+    },
     /// The unprivileged user that runs PostgreSQL for root cannot reach this path.
     #[error("the user {user}, who runs PostgreSQL for root, cannot reach {path}: choose a directory that {user} can enter", path = path.display())]
     Unreachable {

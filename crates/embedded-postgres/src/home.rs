@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, lchown};
 use std::path::{self, Path, PathBuf};
 
@@ -66,12 +67,18 @@ pub fn choose_data_dir(preferred: &Path) -> Result<(PathBuf, Why), Error> {
 /// Whether a directory has a cluster in it, running or not. Makes nothing, and resolves symbolic links.
 ///
 /// A directory into which this process may not look counts as one that has: the start says what is wrong with it.
-pub fn has_cluster(data_dir: &Path) -> bool {
+///
+/// # Errors
+///
+/// [`Error::Unsayable`], [`Error::NotADirectory`], and [`Error::Io`] when the working directory is gone.
+pub fn has_cluster(data_dir: &Path) -> Result<bool, Error> {
+    let data_dir = path::absolute(data_dir).map_err(Error::io("resolve", data_dir))?;
+    refuse_what_cannot_be_one(&data_dir)?;
     // As `initdb` works under another name, whatever has this one is whole, or was; see `Home::made_by`.
-    !matches!(
+    Ok(!matches!(
         fs::metadata(data_dir.join("data")),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-    )
+    ))
 }
 
 /// A data directory that exists and that PostgreSQL can reach.
@@ -89,6 +96,7 @@ impl Home {
     /// Makes the directory if it is missing: of mode 0700, or 0711 when root makes it, for PostgreSQL's user to pass.
     pub(crate) fn prepare(data_dir: &Path) -> Result<Self, Error> {
         let data_dir = path::absolute(data_dir).map_err(Error::io("resolve", data_dir))?;
+        refuse_what_cannot_be_one(&data_dir)?;
         let me = OsUser::current()?;
         let runner = runner_for(&data_dir, &me)?;
         let unreachable =
@@ -109,6 +117,7 @@ impl Home {
             Err(error) => return Err(Error::io("create", &data_dir)(error)),
         }
         let path = fs::canonicalize(&data_dir).map_err(Error::io("resolve", &data_dir))?;
+        refuse_what_cannot_be_one(&path)?;
         let owner = fs::metadata(&path).map_err(Error::io("look at", &path))?.uid();
         if owner != me.uid && !me.is_root() {
             return Err(Error::Foreign { path, owner });
@@ -234,6 +243,18 @@ fn runner_for(data_dir: &Path, me: &OsUser) -> Result<OsUser, Error> {
         Err(_) if me.is_root() => OsUser::unprivileged(),
         Err(_) => Ok(me.clone()),
     }
+}
+
+/// PostgreSQL's `postmaster.pid` and its configuration are read by lines, so a path with a line's end in it would be
+/// taken for another; no control character is worth finding out which others do harm.
+fn refuse_what_cannot_be_one(data_dir: &Path) -> Result<(), Error> {
+    if data_dir.as_os_str().as_bytes().iter().any(u8::is_ascii_control) {
+        return Err(Error::Unsayable { path: data_dir.to_owned() });
+    }
+    if fs::metadata(data_dir).is_ok_and(|found| !found.is_dir()) {
+        return Err(Error::NotADirectory { path: data_dir.to_owned() });
+    }
+    Ok(())
 }
 
 fn nearest_that_exists(path: &Path) -> &Path {

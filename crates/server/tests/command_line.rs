@@ -220,7 +220,9 @@ async fn a_directory_without_a_database_is_an_error_and_nothing_is_made_in_it() 
         assert!(ended.sentence().starts_with(&named), "{ended:?}");
         assert!(ended.sentence().contains("--data-dir"), "{ended:?}");
         assert!(!home.data_dir().exists(), "{arguments:?}");
-        assert_eq!(home.run(&[arguments, &["--data-dir", &file]].concat()).await.code, Some(code));
+        let ended = home.run(&[arguments, &["--data-dir", &file]].concat()).await;
+        assert_eq!(ended.code, Some(code));
+        assert!(ended.sentence().starts_with(&format!("onefold: {file} is a file")), "{ended:?}");
     }
 }
 

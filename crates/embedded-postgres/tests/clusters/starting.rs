@@ -12,6 +12,22 @@ use crate::place::{
 };
 
 #[tokio::test]
+async fn a_file_and_a_path_of_more_than_one_line_are_refused_before_anything_is_made() {
+    let place = place();
+    let file = place.path().join("file");
+    fs::write(&file, "").unwrap();
+    let refusal = Cluster::attach_or_start(hasty(&file)).await.unwrap_err();
+    assert!(matches!(refusal, Error::NotADirectory { .. }), "{refusal}");
+    for name in ["new\nline", "a\tb", "c\u{7f}"] {
+        let strange = place.path().join(name).join("data-dir");
+        let refusal = Cluster::attach_or_start(hasty(&strange)).await.unwrap_err();
+        assert!(matches!(refusal, Error::Unsayable { .. }), "{refusal}");
+        assert_eq!(refusal.to_string().lines().count(), 1, "{refusal}");
+    }
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "the file alone");
+}
+
+#[tokio::test]
 async fn a_first_start_makes_a_durable_and_private_cluster() {
     let place = place();
     let home = place.path().join("made/on/the/way");

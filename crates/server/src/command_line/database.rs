@@ -149,7 +149,7 @@ async fn embedded(
             path
         }
     };
-    if when_missing == WhenMissing::Refuse && !has_cluster(&data_dir) {
+    if when_missing == WhenMissing::Refuse && !has_cluster(&data_dir)? {
         bail!(
             "there is no database in {}: name its directory with --data-dir or its URL with --database-url, or make a new one with `onefold serve` or `onefold migrate`",
             data_dir.display()
