@@ -15,7 +15,7 @@ use crate::ledger::{small, tamper};
 fn onefold(directory: &TempDir, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_test-onefold"));
     command.args(arguments).current_dir(directory.path()).stdin(Stdio::null());
-    for variable in ["DATABASE_URL", "ONEFOLD_DATA_DIR", "ONEFOLD_CONFIG", "ONEFOLD_LOG", "RUST_LOG"] {
+    for variable in onefold_tests::SERVICE_VARIABLES {
         command.env_remove(variable);
     }
     command.env("ONEFOLD_LISTEN", "127.0.0.1:0");

@@ -35,14 +35,7 @@ impl Program {
         let configuration = files.path().join("onefold.toml");
         fs::write(&configuration, "[database]\npool_max = 3\n")?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_test-onefold"));
-        for variable in [
-            "DATABASE_URL",
-            "ONEFOLD_CONFIG",
-            "ONEFOLD_DATA_DIR",
-            "ONEFOLD_LISTEN",
-            "ONEFOLD_LOG",
-            "RUST_LOG",
-        ] {
+        for variable in onefold_tests::SERVICE_VARIABLES {
             command.env_remove(variable);
         }
         let mut child = command

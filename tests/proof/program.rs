@@ -125,15 +125,7 @@ pub async fn signal(name: &str, process: u32) -> anyhow::Result<()> {
 
 fn onefold(files: &TempDir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_test-onefold"));
-    for variable in [
-        "DATABASE_URL",
-        "ONEFOLD_CONFIG",
-        "ONEFOLD_DATA_DIR",
-        "ONEFOLD_FAILPOINTS",
-        "ONEFOLD_LISTEN",
-        "ONEFOLD_LOG",
-        "RUST_LOG",
-    ] {
+    for variable in onefold_tests::SERVICE_VARIABLES {
         command.env_remove(variable);
     }
     command.current_dir(files.path()).stdin(Stdio::null()).kill_on_drop(true);

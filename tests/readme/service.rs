@@ -21,14 +21,7 @@ impl Service {
     pub fn start(directory: &Path) -> Self {
         let log = directory.join("service.log");
         let mut command = Command::new(env!("CARGO_BIN_EXE_test-onefold"));
-        for variable in [
-            "DATABASE_URL",
-            "ONEFOLD_CONFIG",
-            "ONEFOLD_DATA_DIR",
-            "ONEFOLD_LISTEN",
-            "ONEFOLD_LOG",
-            "RUST_LOG",
-        ] {
+        for variable in onefold_tests::SERVICE_VARIABLES {
             command.env_remove(variable);
         }
         let mut process = command

@@ -22,3 +22,14 @@ pub mod raw_http;
 pub fn long() -> bool {
     std::env::var_os("ONEFOLD_TEST_LONG").is_some()
 }
+
+/// The variables that a service under test must not inherit: it runs as on a machine where none is set.
+pub const SERVICE_VARIABLES: [&str; 7] = [
+    "DATABASE_URL",
+    "ONEFOLD_CONFIG",
+    "ONEFOLD_DATA_DIR",
+    "ONEFOLD_FAILPOINTS",
+    "ONEFOLD_LISTEN",
+    "ONEFOLD_LOG",
+    "RUST_LOG",
+];
