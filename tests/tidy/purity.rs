@@ -59,6 +59,7 @@ const CRATES_WITHOUT_FLOATS: &[&str] = &[
     "desk",
     "audit",
     "saga",
+    "provider-simulator",
 ];
 
 /// No `f32` or `f64` where an amount could meet it; files called `metrics.rs` may, since gauges and histograms are
@@ -81,8 +82,8 @@ pub(crate) fn no_floats(file: &File) -> Vec<Fault> {
         .collect()
 }
 
-/// Crates that may know HTTP: the server, and the gateway's layers.
-const HTTP_CRATES: &[&str] = &["server", "gateway"];
+/// Crates that may know HTTP: the server, the gateway's layers, and the providers that are played.
+const HTTP_CRATES: &[&str] = &["server", "gateway", "provider-simulator"];
 
 /// Libraries that speak HTTP, as they are named in code.
 const HTTP_LIBRARIES: &[&str] = &["axum", "tower", "tower_http", "hyper", "utoipa"];
