@@ -1,0 +1,185 @@
+//! What a provider's adapter does, and the list of those there are.
+//!
+//! A provider is one file below `provider/` and one line of [`REGISTRY`]; nothing else in the service names one.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::event::Notice;
+
+/// Every provider there is, one line each.
+static REGISTRY: &[Registration] = &[];
+
+/// How a provider is entered in the registry.
+pub(crate) struct Registration {
+    /// Its word in the API, the configuration and the database.
+    pub(crate) word: &'static str,
+    /// Makes its adapter from an endpoint's configuration.
+    pub(crate) build: fn(Value) -> Result<Box<dyn Provider>, ConfigFault>,
+}
+
+/// A provider's adapter: functions of bytes, configuration and time. It does no I/O, keeps no state, and no input makes it
+/// panic.
+pub trait Provider: fmt::Debug + Send + Sync {
+    /// Which provider it is.
+    fn kind(&self) -> ProviderKind;
+
+    /// Verifies a delivery and reads it.
+    ///
+    /// Questions are asked in this order, and the first that fails answers: headers present, headers well-formed, key
+    /// known, signature right, fresh, body readable.
+    ///
+    /// # Errors
+    ///
+    /// A [`Rejection`] says why the delivery is not to be believed, or cannot be read.
+    fn verify(&self, delivery: &Delivery<'_>, now: DateTime<Utc>) -> Result<Notice, Rejection>;
+
+    /// What to answer.
+    fn answer(&self, verdict: Verdict) -> Answer;
+}
+
+/// What is to be answered to a delivery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It was dealt with, or repeating it cannot help: the provider should stop.
+    Acknowledged,
+    /// It is not believed, or cannot be read.
+    Rejected(Reason),
+    /// It could not be dealt with for want of the database, say: the provider should come again.
+    Unavailable,
+}
+
+/// An answer to a provider.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The media type of the body, if there is a body.
+    pub content_type: Option<&'static str>,
+    /// The exact body; `None` where the provider does not look at it, and an empty one is sent.
+    pub body: Option<&'static str>,
+}
+
+/// What came to a callback's address, as it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivery<'a> {
+    /// Names (compared without case) and values, in the order in which they came, repeated ones included.
+    pub headers: &'a [(&'a str, &'a [u8])],
+    /// The exact bytes of the body.
+    pub body: &'a [u8],
+}
+
+/// A delivery that is not to be believed, or cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{}: {detail}", reason.word())]
+pub struct Rejection {
+    /// Why, as a word.
+    pub reason: Reason,
+    /// Why, for the operator. It repeats no part of the delivery, and is not for the sender.
+    pub detail: &'static str,
+}
+
+/// Why a delivery is rejected.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Reason {
+    /// A header of the signature is not there.
+    MissingHeader,
+    /// A header of the signature is there twice, or is not written as its protocol says.
+    MalformedHeader,
+    /// A signature that travels in the body is not there.
+    MissingSignature,
+    /// The signature is not base64.
+    MalformedSignature,
+    /// The signature is not that of these bytes under any key we hold.
+    BadSignature,
+    /// The delivery names a key that we do not hold.
+    UnknownKey,
+    /// The delivery names an algorithm that we do not accept.
+    UnsupportedAlgorithm,
+    /// The provider tests whether we verify: deliberately wrong, to be refused without alarm.
+    SignatureProbe,
+    /// Rightly signed, too long ago.
+    TimestampTooOld,
+    /// Rightly signed, for a time to come.
+    TimestampInFuture,
+    /// Rightly signed, and not readable.
+    MalformedBody,
+    /// Rightly signed, and not to be decrypted with our key.
+    DecryptFailed,
+    /// The endpoint's own configuration is unusable.
+    ConfigError,
+}
+
+impl Reason {
+    /// The word for it, in logs, in what `callback check` prints and in the test vectors.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::MissingHeader => "missing_header",
+            Self::MalformedHeader => "malformed_header",
+            Self::MissingSignature => "missing_signature",
+            Self::MalformedSignature => "malformed_signature",
+            Self::BadSignature => "bad_signature",
+            Self::UnknownKey => "unknown_key",
+            Self::UnsupportedAlgorithm => "unsupported_algorithm",
+            Self::SignatureProbe => "signature_probe",
+            Self::TimestampTooOld => "timestamp_too_old",
+            Self::TimestampInFuture => "timestamp_in_future",
+            Self::MalformedBody => "malformed_body",
+            Self::DecryptFailed => "decrypt_failed",
+            Self::ConfigError => "config_error",
+        }
+    }
+}
+
+/// Why an endpoint's configuration is refused. The server does not start with it.
+///
+/// It names the key of the configuration and never repeats its value.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{0}")]
+pub struct ConfigFault(pub String);
+
+/// One of the providers of the registry.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProviderKind(&'static str);
+
+impl ProviderKind {
+    /// The provider with this word: `stripe`, `alipay`, `wechatpay` or `standard`.
+    pub fn from_word(word: &str) -> Option<ProviderKind> {
+        ProviderKind::all().find(|kind| kind.0 == word)
+    }
+
+    /// The word for it in the API, the configuration and the database.
+    pub fn word(self) -> &'static str {
+        self.0
+    }
+
+    /// Every provider there is, in the order of the registry.
+    pub fn all() -> impl Iterator<Item = ProviderKind> {
+        REGISTRY.iter().map(|one| ProviderKind(one.word))
+    }
+
+    /// The adapter of this provider with an endpoint's configuration.
+    ///
+    /// # Errors
+    ///
+    /// A [`ConfigFault`] where the configuration could not be used, or could accept a forgery.
+    pub fn build(self, configuration: Value) -> Result<Box<dyn Provider>, ConfigFault> {
+        let registered = REGISTRY.iter().find(|one| one.word == self.0);
+        (registered.expect("a kind is made from the registry").build)(configuration)
+    }
+}
+
+impl fmt::Display for ProviderKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Debug for ProviderKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
