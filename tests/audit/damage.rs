@@ -280,7 +280,7 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "an order number that comes twice",
-        "ALTER TABLE orders DROP CONSTRAINT orders_client_order_no_unique;
+        "DROP INDEX orders_client_order_no_unique;
          UPDATE orders SET client_order_no = 'same'",
         &["order-numbers"],
     ),

@@ -7,8 +7,9 @@ use account::{Account, AccountId, AccountStatus, Entry, MovementId, Side, collec
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use desk::Command;
-use desk::decide::{Decision, Ids, decide};
-use desk::working_set::{Changes, Needs, WorkingSet};
+use desk::decide::{Decision, decide};
+use desk::ids::Ids;
+use desk::working_set::{BatchRows, Needs, WorkingSet};
 use order::OrderId;
 use uuid::Uuid;
 
@@ -31,12 +32,12 @@ impl Ledger {
         let decisions = commands
             .iter()
             .map(|(client, command, ids)| {
-                let decision = decide(&set, *client, command, *ids, now);
-                set.apply(&decision);
+                let decision = decide(&set, *client, command, &mut ids.clone(), now);
+                set.apply(decision.changes.clone());
                 decision
             })
             .collect();
-        self.save(set.into_changes());
+        self.save(set.into_rows());
         decisions
     }
 
@@ -45,43 +46,43 @@ impl Ledger {
         let mut set = WorkingSet::default();
         for name in &needs.accounts {
             if let Some(account) = self.accounts.get(name) {
-                set.load_account(account.clone());
+                set.accounts.load(account.clone());
             }
         }
         for name in &needs.order_numbers {
             if let Some(order) = self.order_numbers.get(name) {
-                set.load_order_number(name.0, name.1.clone(), *order);
+                set.order_numbers.insert(name.clone(), *order);
             }
         }
         for name in &needs.references {
             if let Some(movement) = self.references.get(name) {
-                set.load_reference(name.clone(), *movement);
+                set.references.insert(name.clone(), *movement);
             }
         }
         set
     }
 
-    /// Keeps changes as the database would, whose constraints refuse what is there already.
-    fn save(&mut self, changes: Changes) {
-        for (account, version_read) in changes.accounts_changed {
+    /// Keeps rows as the database would, whose constraints refuse what is there already.
+    fn save(&mut self, rows: BatchRows) {
+        for (account, version_read) in rows.accounts.changed {
             let kept = self.accounts.insert((account.client_id, account.id), account);
             assert_eq!(kept.map(|kept| kept.version), Some(version_read), "a version other than that read");
         }
-        for account in changes.accounts_relied_on {
+        for account in rows.accounts.relied_on {
             assert_eq!(self.accounts.get(&(account.client_id, account.id)), Some(&account), "relied on");
         }
-        for account in changes.accounts_opened {
+        for account in rows.accounts.new {
             assert_eq!(self.accounts.insert((account.client_id, account.id), account), None, "opened twice");
         }
-        for movement in changes.movements {
+        for movement in rows.movements {
             let reference = (movement.client_id, movement.parties.kind(), movement.reference);
             assert_eq!(self.references.insert(reference, movement.id), None, "a reference twice");
         }
-        for order in changes.orders {
+        for order in rows.orders.new {
             let name = (order.client_id, order.client_order_no);
             assert_eq!(self.order_numbers.insert(name, order.id), None, "an order number twice");
         }
-        self.entries.extend(changes.entries);
+        self.entries.extend(rows.entries);
     }
 
     /// Checks what must hold at any time.

@@ -4,7 +4,7 @@ use account::{AccountId, AccountStatus, Parties};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use desk::Command;
-use desk::decide::Ids;
+use desk::ids::Ids;
 use money::{Amount, Currency};
 use order::PaymentMethod;
 use proptest::prelude::*;
@@ -213,8 +213,7 @@ fn client(who: Who) -> ClientId {
 
 /// Each step's own ids.
 fn ids(step: u128) -> Ids {
-    let of = |nth: u128| id(0x1000 + 3 * step + nth);
-    Ids { subject: of(0), entry: of(1), event: of(2) }
+    Ids::beginning_with(id(0x1000 + 0x10 * step))
 }
 
 fn id(number: u128) -> Uuid {

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use account::{Account, AccountId};
 use chrono::DateTime;
 use client::ClientId;
-use desk::decide::{Ids, decide};
+use desk::decide::decide;
+use desk::ids::Ids;
 use desk::working_set::WorkingSet;
 use desk::{Command, Outcome, Refusal};
 use money::{Amount, Currency};
@@ -24,17 +25,17 @@ static YEN: LazyLock<Currency> = LazyLock::new(|| Currency::from_code("JPY").exp
 /// Decides orders of these amounts and numbers, one after the other, on what was loaded.
 pub fn decide_all(asked: &[(u8, u8)], loaded: &Loaded) -> Decided {
     let mut set = WorkingSet::default();
-    set.load_account(Account {
+    set.accounts.load(Account {
         available: yen(loaded.available),
         version: loaded.version.into(),
         ..Account::open(CLIENT, ACCOUNT, "owner".to_owned(), *YEN, DateTime::UNIX_EPOCH)
     });
     for ((_, number), taken) in asked.iter().zip(&loaded.numbers_taken) {
         if *taken {
-            set.load_order_number(CLIENT, number.to_string(), OrderId(Uuid::nil()));
+            set.order_numbers.insert((CLIENT, number.to_string()), OrderId(Uuid::nil()));
         }
     }
-    let ids = Ids { subject: Uuid::nil(), entry: Uuid::nil(), event: Uuid::nil() };
+    let mut ids = Ids::beginning_with(Uuid::nil());
     let decisions = asked.iter().map(|(amount, number)| {
         let command = Command::PlaceOrder {
             account_id: ACCOUNT,
@@ -42,8 +43,8 @@ pub fn decide_all(asked: &[(u8, u8)], loaded: &Loaded) -> Decided {
             amount: yen(*amount),
             payment_method: PaymentMethod::Balance,
         };
-        let decision = decide(&set, CLIENT, &command, ids, DateTime::UNIX_EPOCH);
-        set.apply(&decision);
+        let decision = decide(&set, CLIENT, &command, &mut ids, DateTime::UNIX_EPOCH);
+        set.apply(decision.changes);
         match decision.outcome {
             Outcome::OrderPlaced(_) => Decision::Placed,
             Outcome::Refused(Refusal::InsufficientFunds { .. }) => Decision::NotEnough,

@@ -142,10 +142,16 @@ async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
         ("claim", idempotency::store::CLAIM, &["idempotency_records_pkey"][..]),
         ("load", account::store::accounts::LOAD, &["accounts_pkey"]),
         ("load, locked", account::store::accounts::LOAD_LOCKED, &["accounts_pkey"]),
+        ("orders", order::store::LOAD, &["orders_pkey"]),
+        ("orders, locked", order::store::LOAD_LOCKED, &["orders_pkey"]),
         ("order numbers", order::store::TAKEN, &["orders_client_order_no_unique"]),
         ("references", account::store::movements::TAKEN, &["movements_reference_unique"]),
-        // Records tried again, accounts relied on, accounts changed: the three parts that look for rows.
-        ("save", &save, &["idempotency_records_pkey", "accounts_pkey", "accounts_pkey"]),
+        // Records tried again; accounts and orders, relied on and changed: the parts that look for rows.
+        (
+            "save",
+            &save,
+            &["idempotency_records_pkey", "accounts_pkey", "accounts_pkey", "orders_pkey", "orders_pkey"],
+        ),
     ] {
         let plan = generic_plan(lane, sql).await.unwrap_or_else(|error| panic!("{name}: {error}"));
         for bad in ["Seq Scan", "Bitmap", "Hash Join", "Merge Join"] {
@@ -199,8 +205,13 @@ async fn rows_are_locked_in_the_order_of_their_keys() {
     let database = new_service_database().await.expect("a database");
     let options = lane_options(database.service_options(), &Settings::default());
     let mut lane = PgConnection::connect_with(&options).await.expect("a connection");
-    let plan = generic_plan(&mut lane, account::store::accounts::LOAD_LOCKED).await.expect("a plan");
-    let place = |node: &str| plan.find(node).unwrap_or_else(|| panic!("no {node} in\n{plan}"));
-    assert!(place("LockRows") < place("Sort"), "sorted first and locked then:\n{plan}");
-    assert!(plan.contains("Sort Key: a.client_id, a.account_id"), "{plan}");
+    for (load, key) in [
+        (account::store::accounts::LOAD_LOCKED, "a.client_id, a.account_id"),
+        (order::store::LOAD_LOCKED, "o.client_id, o.order_id"),
+    ] {
+        let plan = generic_plan(&mut lane, load).await.expect("a plan");
+        let place = |node: &str| plan.find(node).unwrap_or_else(|| panic!("no {node} in\n{plan}"));
+        assert!(place("LockRows") < place("Sort"), "sorted first and locked then:\n{plan}");
+        assert!(plan.contains(&format!("Sort Key: {key}")), "{plan}");
+    }
 }

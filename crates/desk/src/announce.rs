@@ -5,12 +5,12 @@ use chrono::{DateTime, Utc};
 use events::{Event, EventId};
 use order::Order;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use crate::Outcome;
+use crate::ids::Ids;
 
 /// The event that tells of an outcome.
-pub fn announce(outcome: &Outcome, event_id: Uuid, now: DateTime<Utc>) -> Option<Event> {
+pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<Event> {
     let (client_id, event_type, aggregate_type, aggregate_id, sequence, data) = match outcome {
         Outcome::AccountOpened(account) => (
             account.client_id,
@@ -47,7 +47,7 @@ pub fn announce(outcome: &Outcome, event_id: Uuid, now: DateTime<Utc>) -> Option
     };
     Some(Event {
         client_id,
-        id: EventId(event_id),
+        id: EventId(ids.take()),
         event_type,
         aggregate_type,
         aggregate_id,

@@ -6,22 +6,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use account::Collecting;
-use account::store::{accounts, movements};
 use account::{Entry, Side};
 use chrono::{DateTime, Utc};
 use idempotency::store::Claim;
 use idempotency::{Name, Record, RecordStatus, Verdict};
 use sqlx::PgConnection;
 
-use crate::announce::announce;
 use crate::connection::LaneConnection;
-use crate::decide::decide;
+use crate::decide::{Decision, decide};
 use crate::desk::Answered;
 use crate::fault::{Conflict, Fault, judge, judge_commit};
 use crate::lane::Job;
+use crate::load::load;
 use crate::remembered::Remembered;
 use crate::store::{self, Saved, Statements, Writes};
-use crate::working_set::{Needs, WorkingSet};
+use crate::working_set::WorkingSet;
 use crate::{Clock, Hooks, Outcome, Render, Settings, Step};
 
 /// What a lane needs for an attempt.
@@ -95,7 +94,8 @@ impl Bench {
             return Ok(());
         }
 
-        let set = match self.load(&runnable, locked).await {
+        let commands = runnable.iter().map(|job| (&job.request.name, &job.request.command));
+        let set = match load(&mut self.connection, commands, locked).await {
             Ok(set) => set,
             Err(fault) => return Err(give_back(jobs, held, runnable, fault)),
         };
@@ -173,62 +173,22 @@ impl Bench {
         (runnable, held)
     }
 
-    async fn load(&mut self, jobs: &[Job], locked: bool) -> Result<WorkingSet, Fault> {
-        let needs = Needs::of(jobs.iter().map(|job| (job.request.name.client_id, &job.request.command)));
-        let mut set = WorkingSet::default();
-        if !needs.accounts.is_empty() {
-            let loaded = self
-                .connection
-                .ask(async |connection: &mut PgConnection| {
-                    accounts::load(connection, &needs.accounts, locked).await
-                })
-                .await
-                .map_err(judge)?;
-            loaded.into_iter().for_each(|account| set.load_account(account));
-        }
-        if !needs.order_numbers.is_empty() {
-            let taken = self
-                .connection
-                .ask(async |connection: &mut PgConnection| {
-                    order::store::taken(connection, &needs.order_numbers).await
-                })
-                .await
-                .map_err(judge)?;
-            for (index, order) in taken {
-                let (client, number) = needs.order_numbers[index].clone();
-                set.load_order_number(client, number, order);
-            }
-        }
-        if !needs.references.is_empty() {
-            let taken = self
-                .connection
-                .ask(async |connection: &mut PgConnection| {
-                    movements::taken(connection, &needs.references).await
-                })
-                .await
-                .map_err(judge)?;
-            for (index, movement) in taken {
-                set.load_reference(needs.references[index].clone(), movement);
-            }
-        }
-        Ok(set)
-    }
-
     fn decide(&self, mut set: WorkingSet, jobs: Vec<Job>, now: DateTime<Utc>) -> (Vec<Decided>, Writes) {
         let mut writes = Writes::default();
         let mut decided = Vec::with_capacity(jobs.len());
         for job in jobs {
             let client = job.request.name.client_id;
-            let decision = decide(&set, client, &job.request.command, job.ids, now);
-            set.apply(&decision);
-            writes.events.extend(announce(&decision.outcome, job.ids.event, now));
-            let record = self.record(&job, &decision.outcome, now);
+            // Every attempt draws the same ids.
+            let mut ids = job.ids.clone();
+            let Decision { outcome, changes } = decide(&set, client, &job.request.command, &mut ids, now);
+            set.apply(changes);
+            let record = self.record(&job, &outcome, now);
             let again = job.failed_before.is_some();
             if again { &mut writes.records_again } else { &mut writes.records_new }.push(record.clone());
             decided.push(Decided { job, record });
         }
-        writes.changes = set.into_changes();
-        writes.collecting = self.collecting_unknown(&writes.changes.entries);
+        writes.rows = set.into_rows();
+        writes.collecting = self.collecting_unknown(&writes.rows.entries);
         (decided, writes)
     }
 

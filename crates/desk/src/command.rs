@@ -4,7 +4,7 @@
 use account::{AccountId, MovementKind, Parties};
 use idempotency::{Fingerprint, Name};
 use money::{Amount, Currency};
-use order::PaymentMethod;
+use order::{OrderId, PaymentMethod};
 
 /// A command, with the name it is asked under.
 #[derive(Clone, Debug)]
@@ -65,6 +65,16 @@ impl Command {
             Self::OpenAccount { .. } => Vec::new(),
             Self::Move { parties, .. } => parties.from().into_iter().chain(parties.to()).collect(),
             Self::CloseAccount { account_id } | Self::PlaceOrder { account_id, .. } => vec![*account_id],
+        }
+    }
+
+    /// The orders that the command depends on, by id.
+    pub fn orders(&self) -> Vec<OrderId> {
+        match self {
+            Self::OpenAccount { .. }
+            | Self::Move { .. }
+            | Self::CloseAccount { .. }
+            | Self::PlaceOrder { .. } => Vec::new(),
         }
     }
 

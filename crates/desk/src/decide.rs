@@ -6,49 +6,24 @@
 //! free (409), then the rules of the account and the order speak.
 
 use account::movement::{self, Particulars};
-use account::{Account, AccountId, Entry, EntryId, Movement, MovementId, Parties};
+use account::{Account, AccountId, EntryId, MovementId, Parties};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use order::place::{self, Placement};
-use order::{Order, OrderId, PaymentMethod};
-use uuid::Uuid;
+use order::{OrderId, PaymentMethod};
 
-use crate::working_set::WorkingSet;
+use crate::announce::announce;
+use crate::ids::Ids;
+use crate::working_set::{Changes, WorkingSet};
 use crate::{Command, Outcome, Refusal};
-
-/// The ids that a command's effect will have. They are drawn before the first attempt, so that every attempt
-/// at the same command makes the same rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ids {
-    /// The id of what the command makes: an account, a movement, an order.
-    pub subject: Uuid,
-    /// The id of its journal row.
-    pub entry: Uuid,
-    /// The id of its event.
-    pub event: Uuid,
-}
 
 /// What a command comes to: its outcome, and the rows to be written with it. A refusal writes none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Decision {
     /// The outcome.
     pub outcome: Outcome,
-    /// The account that is new.
-    pub opened: Option<Account>,
-    /// Accounts that were there, as they shall be.
-    pub changed: Vec<Account>,
-    /// The movement that is new.
-    pub movement: Option<Movement>,
-    /// The order that is new.
-    pub order: Option<Order>,
-    /// The journal row that is new.
-    pub entry: Option<Entry>,
-}
-
-impl Decision {
-    fn only(outcome: Outcome) -> Self {
-        Self { outcome, opened: None, changed: Vec::new(), movement: None, order: None, entry: None }
-    }
+    /// The rows.
+    pub changes: Changes,
 }
 
 /// Decides a command of a client on what has been loaded, as changed by the commands before it.
@@ -56,18 +31,19 @@ pub fn decide(
     set: &WorkingSet,
     client: ClientId,
     command: &Command,
-    ids: Ids,
+    ids: &mut Ids,
     now: DateTime<Utc>,
 ) -> Decision {
     let decided = match command {
         Command::OpenAccount { owner, currency } => {
-            let account = Account::open(client, AccountId(ids.subject), owner.clone(), *currency, now);
-            Ok(Decision { opened: Some(account.clone()), ..Decision::only(Outcome::AccountOpened(account)) })
+            let account = Account::open(client, AccountId(ids.take()), owner.clone(), *currency, now);
+            let changes = Changes { accounts: vec![account.clone()], ..Changes::default() };
+            Ok(Decision { outcome: Outcome::AccountOpened(account), changes })
         }
         Command::Move { parties, amount, reference } => {
             let particulars = Particulars {
-                movement_id: MovementId(ids.subject),
-                entry_id: EntryId(ids.entry),
+                movement_id: MovementId(ids.take()),
+                entry_id: EntryId(ids.take()),
                 reference: reference.clone(),
                 now,
             };
@@ -76,8 +52,8 @@ pub fn decide(
         Command::CloseAccount { account_id } => close(set, client, *account_id),
         Command::PlaceOrder { account_id, client_order_no, amount, payment_method } => {
             let placement = Placement {
-                order_id: OrderId(ids.subject),
-                entry_id: EntryId(ids.entry),
+                order_id: OrderId(ids.take()),
+                entry_id: EntryId(ids.take()),
                 client_order_no: client_order_no.clone(),
                 amount: *amount,
                 now,
@@ -85,7 +61,13 @@ pub fn decide(
             place_order(set, client, *account_id, *payment_method, placement)
         }
     };
-    decided.unwrap_or_else(|refusal| Decision::only(Outcome::Refused(refusal)))
+    match decided {
+        Ok(mut decision) => {
+            decision.changes.events.extend(announce(&decision.outcome, ids, now));
+            decision
+        }
+        Err(refusal) => Decision { outcome: Outcome::Refused(refusal), changes: Changes::default() },
+    }
 }
 
 fn move_money(
@@ -117,18 +99,20 @@ fn move_money(
             movement::transfer(from, to, amount, particulars)?
         }
     };
-    Ok(Decision {
-        changed: moved.accounts,
-        movement: Some(moved.movement.clone()),
-        entry: Some(moved.entry),
-        ..Decision::only(Outcome::Moved(moved.movement))
-    })
+    let changes = Changes {
+        accounts: moved.accounts,
+        movements: vec![moved.movement.clone()],
+        entries: vec![moved.entry],
+        ..Changes::default()
+    };
+    Ok(Decision { outcome: Outcome::Moved(moved.movement), changes })
 }
 
 fn close(set: &WorkingSet, client: ClientId, id: AccountId) -> Result<Decision, Refusal> {
     let account = set.account(client, id).ok_or(Refusal::AccountNotFound(id))?;
     let closed = account.closed()?;
-    Ok(Decision { changed: vec![closed.clone()], ..Decision::only(Outcome::AccountClosed(closed)) })
+    let changes = Changes { accounts: vec![closed.clone()], ..Changes::default() };
+    Ok(Decision { outcome: Outcome::AccountClosed(closed), changes })
 }
 
 fn place_order(
@@ -145,10 +129,11 @@ fn place_order(
     let placed = match payment_method {
         PaymentMethod::Balance => place::pay_from_balance(account, placement)?,
     };
-    Ok(Decision {
-        changed: vec![placed.account],
-        order: Some(placed.order.clone()),
-        entry: Some(placed.entry),
-        ..Decision::only(Outcome::OrderPlaced(placed.order))
-    })
+    let changes = Changes {
+        accounts: vec![placed.account],
+        orders: vec![placed.order.clone()],
+        entries: vec![placed.entry],
+        ..Changes::default()
+    };
+    Ok(Decision { outcome: Outcome::OrderPlaced(placed.order), changes })
 }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::batch::Bench;
 use crate::connection::LaneConnection;
-use crate::decide::Ids;
+use crate::ids::Ids;
 use crate::in_flight::{Entered, InFlight, Ticket};
 use crate::lane::{Job, Lane};
 use crate::metrics::KeyOutcome;
@@ -228,7 +228,7 @@ impl Desk {
             return ticket.answer(Answered::Unavailable);
         }
         let lane = lane_of(&request, lanes.len());
-        let job = Job::new(request, new_ids(), now, ticket);
+        let job = Job::new(request, Ids::beginning_with(new_id()), now, ticket);
         match lanes[lane].try_send(job) {
             Ok(()) => {
                 self.0.metrics.queued.inc();
@@ -293,6 +293,6 @@ fn lane_of(request: &Request, lanes: usize) -> usize {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the edge where new ids come in")]
-fn new_ids() -> Ids {
-    Ids { subject: Uuid::now_v7(), entry: Uuid::now_v7(), event: Uuid::now_v7() }
+fn new_id() -> Uuid {
+    Uuid::now_v7()
 }

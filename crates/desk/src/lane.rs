@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 
 use crate::batch::Bench;
-use crate::decide::Ids;
 use crate::desk::Answered;
 use crate::fault::Fault;
+use crate::ids::Ids;
 use crate::in_flight::Ticket;
 use crate::{Metrics, Request, Step};
 

@@ -8,6 +8,7 @@
 //! | 1 | `BEGIN` |
 //! | 2 | claim the names and recall their records ([`idempotency::store::CLAIM`]) |
 //! | 3 | load the accounts ([`account::store::accounts::LOAD`]), if any command has one |
+//! | (3) | load the orders that commands name ([`order::store::LOAD`]), before their accounts: see [`crate::load`] |
 //! | 4 | look for the order numbers ([`order::store::TAKEN`]), if any command brings one |
 //! | (5) | look for the references ([`account::store::movements::TAKEN`]), if any command brings one |
 //! | 6 | save ([`save`]) |
@@ -20,13 +21,13 @@ use std::sync::Arc;
 
 use account::store::{accounts, collecting, journal, movements};
 use account::{Collecting, collecting as collecting_rules};
-use events::Event;
 use idempotency::Record;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnectOptions};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use crate::working_set::Changes;
+use crate::versioned::{Net, Row};
+use crate::working_set::BatchRows;
 
 /// Opens a transaction. READ COMMITTED: each statement sees what is committed when it begins, and what was
 /// decided on is checked by version when it is saved.
@@ -98,11 +99,9 @@ pub struct Writes {
     /// Records of refusals that were tried once more, with the number of attempts they shall have.
     pub records_again: Vec<Record>,
     /// The rows of the effects.
-    pub changes: Changes,
+    pub rows: BatchRows,
     /// Collecting accounts that may not be there yet.
     pub collecting: Vec<Collecting>,
-    /// The events that tell of the effects.
-    pub events: Vec<Event>,
 }
 
 /// Whether everything that was to be written was.
@@ -114,12 +113,16 @@ pub enum Saved {
     VersionMoved,
 }
 
-/// Writes a batch in one statement, in this order: records, so that a name that was taken meanwhile stops the
-/// rest; then the rows that others contend for, in the order of their keys; and at last new rows, in the order of
-/// their unique keys. Accounts come before whatever has a unique key, since a batch that has lost once holds its
-/// accounts when it comes here: in the other order it would want the keys of a batch that wants its accounts, and
-/// PostgreSQL takes a second to see that. So nobody waits crosswise, for a few rows' time of holding a lock that is
-/// held until the commit anyway.
+/// Writes a batch in one statement, in this order of locks, which is everybody's:
+///
+/// 1. records, so that a name that was taken meanwhile stops the rest;
+/// 2. rows that are there and that others contend for, kind by kind (accounts, orders), each kind in the order of its
+///    keys, those that decisions only relied on among those that change;
+/// 3. new rows, kind by kind, in the order of their unique keys.
+///
+/// Rows that are there come before whatever has a unique key, since a batch that has lost once holds its rows when it
+/// comes here: in the other order it would want the keys of a batch that wants its rows, and PostgreSQL takes a second
+/// to see that. So nobody waits crosswise, for a few rows' time of holding a lock that is held until the commit anyway.
 pub async fn save(
     connection: &mut PgConnection,
     statements: &mut Statements,
@@ -129,7 +132,7 @@ pub async fn save(
     writes.records_new.sort_by(in_order_of_names);
     writes.records_again.sort_by(in_order_of_names);
 
-    let (parts, arguments) = compose(&writes).map_err(sqlx::Error::Encode)?;
+    let Composition { parts, arguments } = compose(&writes).map_err(sqlx::Error::Encode)?;
     let sql = statements.of(&parts);
     let written: Vec<i64> =
         sqlx::query_scalar_with(AssertSqlSafe(sql), arguments).fetch_one(connection).await?;
@@ -154,6 +157,8 @@ const RECORDS_NEW: Piece = ("records_new", idempotency::store::INSERT);
 const RECORDS_AGAIN: Piece = ("records_again", idempotency::store::UPDATE);
 const ACCOUNTS_UNCHANGED: Piece = ("accounts_unchanged", accounts::UNCHANGED);
 const ACCOUNTS_CHANGED: Piece = ("accounts_changed", accounts::UPDATE);
+const ORDERS_UNCHANGED: Piece = ("orders_unchanged", order::store::UNCHANGED);
+const ORDERS_CHANGED: Piece = ("orders_changed", order::store::UPDATE);
 const MOVEMENTS_NEW: Piece = ("movements_new", movements::INSERT);
 const ORDERS_NEW: Piece = ("orders_new", order::store::INSERT);
 const ACCOUNTS_NEW: Piece = ("accounts_new", accounts::INSERT);
@@ -163,11 +168,13 @@ const TOTALS_NEW: Piece = ("totals_new", collecting::INSERT_TOTALS);
 const EVENTS_NEW: Piece = ("events_new", events::store::INSERT);
 
 /// Every piece, in the order in which [`compose`] takes those that have rows.
-const PIECES: [Piece; 11] = [
+const PIECES: [Piece; 13] = [
     RECORDS_NEW,
     RECORDS_AGAIN,
     ACCOUNTS_UNCHANGED,
     ACCOUNTS_CHANGED,
+    ORDERS_UNCHANGED,
+    ORDERS_CHANGED,
     MOVEMENTS_NEW,
     ORDERS_NEW,
     ACCOUNTS_NEW,
@@ -197,76 +204,76 @@ impl Part {
     }
 }
 
-fn compose(writes: &Writes) -> Result<(Vec<Part>, PgArguments), BoxDynError> {
-    let mut parts = Vec::new();
-    let mut arguments = PgArguments::default();
-    let Writes { records_new, records_again, changes, collecting: accounts_collecting, events } = writes;
-
-    if !records_new.is_empty() {
-        idempotency::store::bind_inserts(&mut arguments, records_new)?;
-        parts.push(Part::of(RECORDS_NEW, records_new.len()));
-    }
-    if !records_again.is_empty() {
-        idempotency::store::bind_updates(&mut arguments, records_again)?;
-        parts.push(Part::of(RECORDS_AGAIN, records_again.len()));
-    }
-    if changes.accounts_changed.is_empty() {
-        if !changes.accounts_relied_on.is_empty() {
-            let relied_on: Vec<_> = changes.accounts_relied_on.iter().collect();
-            accounts::bind_unchanged(&mut arguments, &relied_on)?;
-            parts.push(Part::of(ACCOUNTS_UNCHANGED, relied_on.len()));
-        }
-    } else {
-        let locked = in_order_of_locks(changes);
-        accounts::bind_updates(&mut arguments, &locked)?;
-        parts.push(Part::of(ACCOUNTS_CHANGED, locked.len()));
-    }
-    if !changes.movements.is_empty() {
-        movements::bind_inserts(&mut arguments, &changes.movements)?;
-        parts.push(Part::of(MOVEMENTS_NEW, changes.movements.len()));
-    }
-    if !changes.orders.is_empty() {
-        order::store::bind_inserts(&mut arguments, &changes.orders)?;
-        parts.push(Part::of(ORDERS_NEW, changes.orders.len()));
-    }
-    if !changes.accounts_opened.is_empty() {
-        accounts::bind_inserts(&mut arguments, &changes.accounts_opened)?;
-        parts.push(Part::of(ACCOUNTS_NEW, changes.accounts_opened.len()));
-    }
-    if !accounts_collecting.is_empty() {
-        collecting::bind_accounts(&mut arguments, accounts_collecting)?;
-        parts.push(Part { piece: COLLECTING_NEW, rows: Rows::AtMost });
-    }
-    if !changes.entries.is_empty() {
-        journal::bind_inserts(&mut arguments, &changes.entries)?;
-        parts.push(Part::of(ENTRIES_NEW, changes.entries.len()));
-    }
-    let totals = collecting_rules::totals(&changes.entries);
-    if !totals.is_empty() {
-        collecting::bind_totals(&mut arguments, &totals)?;
-        parts.push(Part::of(TOTALS_NEW, totals.len()));
-    }
-    if !events.is_empty() {
-        events::store::bind_inserts(&mut arguments, events)?;
-        parts.push(Part::of(EVENTS_NEW, events.len()));
-    }
-    Ok((parts, arguments))
+/// The parts of a batch's statement so far, with their parameters.
+#[derive(Default)]
+struct Composition {
+    parts: Vec<Part>,
+    arguments: PgArguments,
 }
 
-/// The accounts that change, and among them those that were only relied on, which are written as they are: so that
-/// all are locked in one order.
-fn in_order_of_locks(changes: &Changes) -> Vec<accounts::Change<'_>> {
-    let changed = changes
-        .accounts_changed
-        .iter()
-        .map(|(account, version_read)| accounts::Change { account, version_read: *version_read });
-    let relied_on = changes
-        .accounts_relied_on
-        .iter()
-        .map(|account| accounts::Change { account, version_read: account.version });
-    let mut locked: Vec<_> = changed.chain(relied_on).collect();
-    locked.sort_by_key(|change| (change.account.client_id, change.account.id));
-    locked
+/// Binds a part's parameters.
+type Bind<T> = fn(&mut PgArguments, &[T]) -> Result<(), BoxDynError>;
+
+/// Rows that are there, as they shall be, each with the version it was read with.
+type Versions<'r, R> = (&'r R, i64);
+
+impl Composition {
+    /// Adds a part that must write every one of these rows, if there is any.
+    fn all<T>(&mut self, piece: Piece, rows: &[T], bind: Bind<T>) -> Result<(), BoxDynError> {
+        if !rows.is_empty() {
+            bind(&mut self.arguments, rows)?;
+            self.parts.push(Part::of(piece, rows.len()));
+        }
+        Ok(())
+    }
+
+    /// Adds the part for the rows of a kind that are there. Where some change, those that were only relied on are
+    /// written with them as they are, so that all are locked in one order.
+    fn there<'r, R: Row>(
+        &mut self,
+        net: &'r Net<R>,
+        (unchanged, bind_unchanged): (Piece, Bind<Versions<'r, R>>),
+        (changed, bind_changed): (Piece, Bind<Versions<'r, R>>),
+    ) -> Result<(), BoxDynError> {
+        let mut rows: Vec<Versions<'r, R>> = net.relied_on.iter().map(|row| (row, row.version())).collect();
+        if net.changed.is_empty() {
+            return self.all(unchanged, &rows, bind_unchanged);
+        }
+        rows.extend(net.changed.iter().map(|(row, version_read)| (row, *version_read)));
+        rows.sort_by_key(|(row, _)| row.key());
+        self.all(changed, &rows, bind_changed)
+    }
+}
+
+fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
+    let mut made = Composition::default();
+    let Writes { records_new, records_again, rows, collecting: accounts_collecting } = writes;
+
+    made.all(RECORDS_NEW, records_new, idempotency::store::bind_inserts)?;
+    made.all(RECORDS_AGAIN, records_again, idempotency::store::bind_updates)?;
+
+    made.there(
+        &rows.accounts,
+        (ACCOUNTS_UNCHANGED, accounts::bind_unchanged),
+        (ACCOUNTS_CHANGED, accounts::bind_updates),
+    )?;
+    made.there(
+        &rows.orders,
+        (ORDERS_UNCHANGED, order::store::bind_unchanged),
+        (ORDERS_CHANGED, order::store::bind_updates),
+    )?;
+
+    made.all(MOVEMENTS_NEW, &rows.movements, movements::bind_inserts)?;
+    made.all(ORDERS_NEW, &rows.orders.new, order::store::bind_inserts)?;
+    made.all(ACCOUNTS_NEW, &rows.accounts.new, accounts::bind_inserts)?;
+    if !accounts_collecting.is_empty() {
+        collecting::bind_accounts(&mut made.arguments, accounts_collecting)?;
+        made.parts.push(Part { piece: COLLECTING_NEW, rows: Rows::AtMost });
+    }
+    made.all(ENTRIES_NEW, &rows.entries, journal::bind_inserts)?;
+    made.all(TOTALS_NEW, &collecting_rules::totals(&rows.entries), collecting::bind_totals)?;
+    made.all(EVENTS_NEW, &rows.events, events::store::bind_inserts)?;
+    Ok(made)
 }
 
 /// The composed statements, each made once for the parts it has. There are few: most batches are alike.

@@ -2,21 +2,24 @@
 //!
 //! Commands of a batch are decided one after the other on this set, each seeing what those before it changed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use account::store::movements::Reference;
 use account::{Account, AccountId, Entry, Movement, MovementId, MovementKind};
 use client::ClientId;
+use events::Event;
 use order::{Order, OrderId};
 
 use crate::Command;
-use crate::decide::Decision;
+use crate::versioned::{Net, Row, Versioned};
 
 /// What the commands of a batch need to have loaded.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Needs {
-    /// Accounts, sorted.
-    pub accounts: Vec<(ClientId, AccountId)>,
+    /// Accounts that the commands name.
+    pub accounts: BTreeSet<<Account as Row>::Key>,
+    /// Orders that the commands name. Their accounts are loaded with them.
+    pub orders: BTreeSet<<Order as Row>::Key>,
     /// Order numbers that are to be free.
     pub order_numbers: Vec<(ClientId, String)>,
     /// Movement references that are to be free.
@@ -26,59 +29,42 @@ pub struct Needs {
 impl Needs {
     /// What these commands need.
     pub fn of<'a>(commands: impl Iterator<Item = (ClientId, &'a Command)>) -> Self {
-        let mut accounts = BTreeSet::new();
         let mut needs = Self::default();
         for (client, command) in commands {
-            accounts.extend(command.accounts().into_iter().map(|account| (client, account)));
+            needs.accounts.extend(command.accounts().into_iter().map(|account| (client, account)));
+            needs.orders.extend(command.orders().into_iter().map(|order| (client, order)));
             needs.order_numbers.extend(command.client_order_no().map(|no| (client, no.to_owned())));
             needs.references.extend(command.reference().map(|(kind, text)| (client, kind, text.to_owned())));
         }
-        needs.accounts = accounts.into_iter().collect();
         needs
     }
-}
-
-/// An account in the set.
-#[derive(Clone, Debug)]
-struct Loaded {
-    /// The account with the changes of the batch so far.
-    account: Account,
-    /// The version it had in the database.
-    version_read: i64,
 }
 
 /// What was loaded for a batch, with the changes of the commands decided so far.
 #[derive(Clone, Default, Debug)]
 pub struct WorkingSet {
-    accounts: BTreeMap<(ClientId, AccountId), Loaded>,
-    order_numbers: HashMap<(ClientId, String), OrderId>,
-    references: HashMap<Reference, MovementId>,
-    opened: Vec<Account>,
+    /// Accounts.
+    pub accounts: Versioned<Account>,
+    /// Orders.
+    pub orders: Versioned<Order>,
+    /// Order numbers that are taken, and by which order.
+    pub order_numbers: HashMap<(ClientId, String), OrderId>,
+    /// Movement references that are taken, and by which movement.
+    pub references: HashMap<Reference, MovementId>,
     movements: Vec<Movement>,
-    orders: Vec<Order>,
     entries: Vec<Entry>,
+    events: Vec<Event>,
 }
 
 impl WorkingSet {
-    /// Puts in an account that was read.
-    pub fn load_account(&mut self, account: Account) {
-        let version_read = account.version;
-        self.accounts.insert((account.client_id, account.id), Loaded { account, version_read });
-    }
-
-    /// Notes that an order number is taken.
-    pub fn load_order_number(&mut self, client: ClientId, number: String, order: OrderId) {
-        self.order_numbers.insert((client, number), order);
-    }
-
-    /// Notes that a movement reference is taken.
-    pub fn load_reference(&mut self, reference: Reference, movement: MovementId) {
-        self.references.insert(reference, movement);
-    }
-
     /// The client's account of this id, as it is now.
     pub fn account(&self, client: ClientId, id: AccountId) -> Option<&Account> {
-        self.accounts.get(&(client, id)).map(|loaded| &loaded.account)
+        self.accounts.get(&(client, id))
+    }
+
+    /// The client's order of this id, as it is now.
+    pub fn order(&self, client: ClientId, id: OrderId) -> Option<&Order> {
+        self.orders.get(&(client, id))
     }
 
     /// The client's order that has this number.
@@ -95,70 +81,74 @@ impl WorkingSet {
     ///
     /// # Panics
     ///
-    /// If the decision changes an account that is not in the set, or by other than one version.
-    pub fn apply(&mut self, decision: &Decision) {
-        for account in &decision.changed {
-            let loaded = self
-                .accounts
-                .get_mut(&(account.client_id, account.id))
-                .expect("a decision changes only accounts that were loaded");
-            assert_eq!(account.version, loaded.account.version + 1, "a change is one version");
-            loaded.account = account.clone();
+    /// If it changes a row that is not in the set, or by other than one version.
+    pub fn apply(&mut self, changes: Changes) {
+        let Changes { accounts, orders, movements, entries, events } = changes;
+        accounts.into_iter().for_each(|account| self.accounts.put(account));
+        for order in orders {
+            if order.version == Order::FIRST_VERSION {
+                self.order_numbers.insert((order.client_id, order.client_order_no.clone()), order.id);
+            }
+            self.orders.put(order);
         }
-        if let Some(movement) = &decision.movement {
+        for movement in movements {
             let reference = (movement.client_id, movement.parties.kind(), movement.reference.clone());
             self.references.insert(reference, movement.id);
-            self.movements.push(movement.clone());
+            self.movements.push(movement);
         }
-        if let Some(order) = &decision.order {
-            self.order_numbers.insert((order.client_id, order.client_order_no.clone()), order.id);
-            self.orders.push(order.clone());
-        }
-        self.opened.extend(decision.opened.clone());
-        self.entries.extend(decision.entry.clone());
+        self.entries.extend(entries);
+        self.events.extend(events);
     }
 
     /// What is to be written, and what must not have changed meanwhile.
-    pub fn into_changes(self) -> Changes {
-        let (changed, relied_on): (Vec<Loaded>, Vec<Loaded>) =
-            self.accounts.into_values().partition(|loaded| loaded.account.version != loaded.version_read);
-        let mut changes = Changes {
-            accounts_changed: changed
-                .into_iter()
-                .map(|loaded| (loaded.account, loaded.version_read))
-                .collect(),
-            accounts_relied_on: relied_on.into_iter().map(|loaded| loaded.account).collect(),
-            accounts_opened: self.opened,
+    pub fn into_rows(self) -> BatchRows {
+        let mut rows = BatchRows {
+            accounts: self.accounts.into_net(),
+            orders: self.orders.into_net(),
             movements: self.movements,
-            orders: self.orders,
             entries: self.entries,
+            events: self.events,
         };
         // Sorted by their unique keys: two transactions that insert the same ones wait for each other in one
         // direction only.
-        changes.movements.sort_by(|a, b| {
+        rows.movements.sort_by(|a, b| {
             let key = |m: &Movement| (m.client_id, m.parties.kind());
             key(a).cmp(&key(b)).then_with(|| a.reference.cmp(&b.reference))
         });
-        changes.orders.sort_by(|a, b| {
+        rows.orders.new.sort_by(|a, b| {
             a.client_id.cmp(&b.client_id).then_with(|| a.client_order_no.cmp(&b.client_order_no))
         });
-        changes
+        rows
     }
 }
 
-/// The rows of a batch. Accounts are sorted by client and id: the order in which they are locked.
+/// The rows that one decision writes. A row under a version is either new or the next version of one that was loaded;
+/// one that a decision changes twice stands here twice, in that order.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Changes {
-    /// Accounts as they shall be, with the versions they were read with.
-    pub accounts_changed: Vec<(Account, i64)>,
-    /// Accounts that decisions relied on and left alone.
-    pub accounts_relied_on: Vec<Account>,
-    /// New accounts.
-    pub accounts_opened: Vec<Account>,
+    /// Accounts.
+    pub accounts: Vec<Account>,
+    /// Orders.
+    pub orders: Vec<Order>,
     /// New movements.
     pub movements: Vec<Movement>,
-    /// New orders.
-    pub orders: Vec<Order>,
     /// New journal rows.
     pub entries: Vec<Entry>,
+    /// The events that tell of all this.
+    pub events: Vec<Event>,
+}
+
+/// The rows of a batch: what the changes of its decisions come to.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct BatchRows {
+    /// Accounts.
+    pub accounts: Net<Account>,
+    /// Orders; the new ones are sorted by their numbers.
+    pub orders: Net<Order>,
+    /// New movements, sorted by their references.
+    pub movements: Vec<Movement>,
+    /// New journal rows.
+    pub entries: Vec<Entry>,
+    /// New events.
+    pub events: Vec<Event>,
 }

@@ -23,7 +23,7 @@ use uuid::Uuid;
 pub struct EventId(pub Uuid);
 
 /// Something that happened to an aggregate.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
     /// The client whose data it is.
     pub client_id: ClientId,

@@ -13,12 +13,46 @@ use crate::{Order, OrderId, OrderStatus, PaymentMethod};
 
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] = &[
+    ("LOAD", LOAD),
+    ("LOAD_LOCKED", LOAD_LOCKED),
     ("TAKEN", TAKEN),
     ("INSERT", INSERT),
+    ("UPDATE", UPDATE),
+    ("UNCHANGED", UNCHANGED),
     ("FIND", FIND),
     ("FIND_BY_NUMBER", FIND_BY_NUMBER),
     ("LIST", LIST),
 ];
+
+/// Reads orders by id.
+pub const LOAD: &str = "
+    SELECT o.client_id, o.order_id, o.client_order_no, o.account_id, o.currency, o.amount, o.captured_amount,
+           o.refunded_amount, o.payment_method, o.status, o.version, o.created_at, o.updated_at
+    FROM unnest($1::uuid[], $2::uuid[]) AS n (client_id, order_id)
+    JOIN orders o ON o.client_id = n.client_id AND o.order_id = n.order_id";
+
+/// Reads orders by id and keeps others from changing them until the transaction ends. The rows are locked in the order
+/// of their keys, so that two who lock several cannot wait for each other.
+pub const LOAD_LOCKED: &str = "
+    SELECT o.client_id, o.order_id, o.client_order_no, o.account_id, o.currency, o.amount, o.captured_amount,
+           o.refunded_amount, o.payment_method, o.status, o.version, o.created_at, o.updated_at
+    FROM orders o
+    WHERE (o.client_id, o.order_id) IN (SELECT * FROM unnest($1::uuid[], $2::uuid[]))
+    ORDER BY o.client_id, o.order_id
+    FOR NO KEY UPDATE OF o";
+
+/// Reads the orders of these names, those that are there. One round trip.
+pub async fn load(
+    connection: &mut PgConnection,
+    orders: &[(ClientId, OrderId)],
+    locked: bool,
+) -> sqlx::Result<Vec<Order>> {
+    let clients: Vec<Uuid> = orders.iter().map(|(client, _)| client.0).collect();
+    let ids: Vec<Uuid> = orders.iter().map(|(_, order)| order.0).collect();
+    let statement = if locked { LOAD_LOCKED } else { LOAD };
+    let rows = sqlx::query(statement).bind(clients).bind(ids).fetch_all(connection).await?;
+    rows.iter().map(order_from).collect()
+}
 
 /// Which of these order numbers are taken, and by which order.
 pub const TAKEN: &str = "
@@ -43,29 +77,26 @@ pub async fn taken(
         .collect()
 }
 
-/// Adds orders: `$1` to `$12`, see [`bind_inserts`]. Returns a row for each.
+/// Adds orders: `$1` to `$13`, see [`bind_inserts`]. Returns a row for each.
 pub const INSERT: &str = "
     INSERT INTO orders (
         client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
         payment_method, status, version, created_at, updated_at
     )
     SELECT u.client_id, u.order_id, u.client_order_no, u.account_id, u.currency, u.amount, u.captured_amount,
-           u.refunded_amount, u.payment_method, u.status, u.version, u.created_at, u.created_at
+           u.refunded_amount, u.payment_method, u.status, u.version, u.created_at, u.updated_at
     FROM unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::numeric[], $7::numeric[], $8::numeric[],
-        $9::text[], $10::text[], $11::bigint[], $12::timestamptz[]
+        $9::text[], $10::text[], $11::bigint[], $12::timestamptz[], $13::timestamptz[]
     ) AS u (
         client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
-        payment_method, status, version, created_at
+        payment_method, status, version, created_at, updated_at
     )
     RETURNING 1";
 
 /// Binds [`INSERT`]'s parameters. Sorted by client and number, so that two who add the same numbers do not wait
 /// crosswise.
 pub fn bind_inserts(arguments: &mut PgArguments, orders: &[Order]) -> Result<(), BoxDynError> {
-    fn column<'r, T>(orders: &'r [Order], of: impl Fn(&'r Order) -> T) -> Vec<T> {
-        orders.iter().map(of).collect()
-    }
     arguments.add(column(orders, |o| o.client_id.0))?;
     arguments.add(column(orders, |o| o.id.0))?;
     arguments.add(column(orders, |o| o.client_order_no.as_str()))?;
@@ -78,7 +109,60 @@ pub fn bind_inserts(arguments: &mut PgArguments, orders: &[Order]) -> Result<(),
     arguments.add(column(orders, |o| o.status.as_str()))?;
     arguments.add(column(orders, |o| o.version))?;
     arguments.add(column(orders, |o| o.created_at))?;
+    arguments.add(column(orders, |o| o.updated_at))?;
     Ok(())
+}
+
+/// Writes orders as they shall be, where they still have the version they were read with: `$1` to `$8`, see
+/// [`bind_updates`]. One that another transaction has changed since is not returned.
+pub const UPDATE: &str = "
+    UPDATE orders o
+    SET captured_amount = u.captured_amount,
+        refunded_amount = u.refunded_amount,
+        status = u.status,
+        version = u.version,
+        updated_at = u.updated_at
+    FROM unnest(
+        $1::uuid[], $2::uuid[], $3::bigint[], $4::numeric[], $5::numeric[], $6::text[], $7::bigint[],
+        $8::timestamptz[]
+    ) AS u (client_id, order_id, version_read, captured_amount, refunded_amount, status, version, updated_at)
+    WHERE o.client_id = u.client_id
+      AND o.order_id = u.order_id
+      AND o.version = u.version_read
+    RETURNING 1";
+
+/// Binds [`UPDATE`]'s parameters: orders as they shall be, each with the version it was read with, sorted by client and
+/// order, for that is the order in which the rows are locked.
+pub fn bind_updates(arguments: &mut PgArguments, changes: &[(&Order, i64)]) -> Result<(), BoxDynError> {
+    arguments.add(column(changes, |(o, _)| o.client_id.0))?;
+    arguments.add(column(changes, |(o, _)| o.id.0))?;
+    arguments.add(column(changes, |(_, version_read)| *version_read))?;
+    arguments.add(column(changes, |(o, _)| o.captured_amount.to_decimal()))?;
+    arguments.add(column(changes, |(o, _)| o.refunded_amount.to_decimal()))?;
+    arguments.add(column(changes, |(o, _)| o.status.as_str()))?;
+    arguments.add(column(changes, |(o, _)| o.version))?;
+    arguments.add(column(changes, |(o, _)| o.updated_at))?;
+    Ok(())
+}
+
+/// Returns a row for each order that still has the version it was read with, and keeps it so until the transaction
+/// ends: `$1` to `$3`, see [`bind_unchanged`]. For orders that a decision relied on and left alone.
+pub const UNCHANGED: &str = "
+    SELECT 1
+    FROM unnest($1::uuid[], $2::uuid[], $3::bigint[]) AS u (client_id, order_id, version_read)
+    JOIN orders o ON o.client_id = u.client_id AND o.order_id = u.order_id AND o.version = u.version_read
+    FOR SHARE OF o";
+
+/// Binds [`UNCHANGED`]'s parameters, sorted like the updates.
+pub fn bind_unchanged(arguments: &mut PgArguments, orders: &[(&Order, i64)]) -> Result<(), BoxDynError> {
+    arguments.add(column(orders, |(o, _)| o.client_id.0))?;
+    arguments.add(column(orders, |(o, _)| o.id.0))?;
+    arguments.add(column(orders, |(_, version_read)| *version_read))?;
+    Ok(())
+}
+
+fn column<'r, S, T>(rows: &'r [S], of: impl Fn(&'r S) -> T) -> Vec<T> {
+    rows.iter().map(of).collect()
 }
 
 const FIND: &str = "

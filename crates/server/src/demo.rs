@@ -6,12 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use account::{AccountId, Collecting, Parties, Side};
+use account::{Account, AccountId, Collecting, Parties, Side};
 use anyhow::{Context, bail};
 use chrono::{DateTime, Utc};
 use client::{ApiKey, ClientId};
-use desk::announce::announce;
-use desk::decide::{Decision, Ids, decide};
+use desk::decide::{Decision, decide};
+use desk::ids::Ids;
 use desk::store::{Saved, Statements, Writes};
 use desk::working_set::WorkingSet;
 use desk::{Command, Outcome};
@@ -89,44 +89,43 @@ async fn add(connection: &mut PgConnection, now: DateTime<Utc>) -> anyhow::Resul
 
     // Twice, because a decision is made on accounts that are in the database.
     let opened = open_accounts(now)?;
-    save(&mut transaction, &opened, WorkingSet::default(), now).await?;
-    let (set, deposits) = deposit_money(&opened, now)?;
-    save(&mut transaction, &deposits, set, now).await?;
+    let accounts: Vec<Account> = opened.iter().flat_map(|opening| opening.changes.accounts.clone()).collect();
+    save(&mut transaction, opened, WorkingSet::default()).await?;
+    let (set, deposits) = deposit_money(accounts, now)?;
+    save(&mut transaction, deposits, set).await?;
     transaction.commit().await?;
     Ok(Demo::Added)
 }
 
-/// A decision, and the id of the event that tells of it.
-type Told = (Decision, Uuid);
-
-fn open_accounts(now: DateTime<Utc>) -> anyhow::Result<Vec<Told>> {
+fn open_accounts(now: DateTime<Utc>) -> anyhow::Result<Vec<Decision>> {
     OPENINGS
         .iter()
         .map(|opening| {
             let currency = Currency::from_code(opening.currency)?;
             let command = Command::OpenAccount { owner: opening.owner.to_owned(), currency };
-            let ids = Ids { subject: opening.account_id.0, entry: new_id(), event: new_id() };
-            Ok((decide(&WorkingSet::default(), CLIENT_ID, &command, ids, now), ids.event))
+            let mut ids = Ids::beginning_with(opening.account_id.0);
+            Ok(decide(&WorkingSet::default(), CLIENT_ID, &command, &mut ids, now))
         })
         .collect()
 }
 
 /// The accounts as a working set, and the decisions that put money on them.
-fn deposit_money(opened: &[Told], now: DateTime<Utc>) -> anyhow::Result<(WorkingSet, Vec<Told>)> {
+fn deposit_money(
+    accounts: impl IntoIterator<Item = Account>,
+    now: DateTime<Utc>,
+) -> anyhow::Result<(WorkingSet, Vec<Decision>)> {
     let mut set = WorkingSet::default();
+    accounts.into_iter().for_each(|account| set.accounts.load(account));
     let mut decisions = Vec::new();
-    for (opening, (decision, _)) in OPENINGS.iter().zip(opened) {
-        let (Some((amount, reference)), Some(account)) = (opening.deposit, &decision.opened) else {
-            continue;
-        };
-        set.load_account(account.clone());
+    for opening in &OPENINGS {
+        let Some((amount, reference)) = opening.deposit else { continue };
         let command = Command::Move {
             parties: Parties::Deposit { to: opening.account_id },
             amount: Amount::parse(amount, Currency::from_code(opening.currency)?)?,
             reference: reference.to_owned(),
         };
-        let ids = Ids { subject: new_id(), entry: new_id(), event: new_id() };
-        decisions.push((decide(&set, CLIENT_ID, &command, ids, now), ids.event));
+        let mut ids = Ids::beginning_with(new_id());
+        decisions.push(decide(&set, CLIENT_ID, &command, &mut ids, now));
     }
     Ok((set, decisions))
 }
@@ -141,27 +140,19 @@ fn new_id() -> Uuid {
 
 async fn save(
     connection: &mut PgConnection,
-    decisions: &[Told],
+    decisions: Vec<Decision>,
     mut set: WorkingSet,
-    now: DateTime<Utc>,
 ) -> anyhow::Result<()> {
-    let mut events = Vec::new();
-    let mut collecting = BTreeSet::new();
-    for (decision, event_id) in decisions {
-        if let Outcome::Refused(refusal) = &decision.outcome {
+    for Decision { outcome, changes } in decisions {
+        if let Outcome::Refused(refusal) = outcome {
             bail!("the rules refuse the demo's opening: {refusal}");
         }
-        set.apply(decision);
-        events.extend(announce(&decision.outcome, *event_id, now));
-        let sides = decision.entry.iter().flat_map(|entry| [entry.debit, entry.credit]);
-        collecting.extend(sides.filter_map(collecting_side));
+        set.apply(changes);
     }
-    let writes = Writes {
-        changes: set.into_changes(),
-        collecting: collecting.into_iter().collect(),
-        events,
-        ..Writes::default()
-    };
+    let rows = set.into_rows();
+    let sides = rows.entries.iter().flat_map(|entry| [entry.debit, entry.credit]);
+    let collecting: BTreeSet<Collecting> = sides.filter_map(collecting_side).collect();
+    let writes = Writes { rows, collecting: collecting.into_iter().collect(), ..Writes::default() };
     match desk::store::save(connection, &mut Statements::default(), writes).await? {
         Saved::AsDecided => Ok(()),
         Saved::VersionMoved => bail!("somebody has changed the demo's accounts before they were there"),

@@ -73,15 +73,6 @@ pub fn bind_inserts(arguments: &mut PgArguments, accounts: &[Account]) -> Result
     Ok(())
 }
 
-/// An account as it shall be, and the version that this was decided on.
-#[derive(Clone, Copy, Debug)]
-pub struct Change<'a> {
-    /// The account as it shall be.
-    pub account: &'a Account,
-    /// The version it had when it was read.
-    pub version_read: i64,
-}
-
 /// Writes accounts as they shall be, where they still have the version they were read with: `$1` to `$7`, see
 /// [`bind_updates`]. One that another transaction has changed since is not returned.
 pub const UPDATE: &str = "
@@ -98,16 +89,16 @@ pub const UPDATE: &str = "
       AND a.version = u.version_read
     RETURNING 1";
 
-/// Binds [`UPDATE`]'s parameters. The changes must be sorted by client and account, for that is the order in
-/// which the rows are locked.
-pub fn bind_updates(arguments: &mut PgArguments, changes: &[Change<'_>]) -> Result<(), BoxDynError> {
-    arguments.add(column(changes, |c| c.account.client_id.0))?;
-    arguments.add(column(changes, |c| c.account.id.0))?;
-    arguments.add(column(changes, |c| c.version_read))?;
-    arguments.add(column(changes, |c| c.account.status.as_str()))?;
-    arguments.add(column(changes, |c| c.account.available.to_decimal()))?;
-    arguments.add(column(changes, |c| c.account.held.to_decimal()))?;
-    arguments.add(column(changes, |c| c.account.version))?;
+/// Binds [`UPDATE`]'s parameters: accounts as they shall be, each with the version it was read with, sorted by client
+/// and account, for that is the order in which the rows are locked.
+pub fn bind_updates(arguments: &mut PgArguments, changes: &[(&Account, i64)]) -> Result<(), BoxDynError> {
+    arguments.add(column(changes, |(a, _)| a.client_id.0))?;
+    arguments.add(column(changes, |(a, _)| a.id.0))?;
+    arguments.add(column(changes, |(_, version_read)| *version_read))?;
+    arguments.add(column(changes, |(a, _)| a.status.as_str()))?;
+    arguments.add(column(changes, |(a, _)| a.available.to_decimal()))?;
+    arguments.add(column(changes, |(a, _)| a.held.to_decimal()))?;
+    arguments.add(column(changes, |(a, _)| a.version))?;
     Ok(())
 }
 
@@ -120,10 +111,10 @@ pub const UNCHANGED: &str = "
     FOR SHARE OF a";
 
 /// Binds [`UNCHANGED`]'s parameters, sorted like the updates.
-pub fn bind_unchanged(arguments: &mut PgArguments, accounts: &[&Account]) -> Result<(), BoxDynError> {
-    arguments.add(column(accounts, |a| a.client_id.0))?;
-    arguments.add(column(accounts, |a| a.id.0))?;
-    arguments.add(column(accounts, |a| a.version))?;
+pub fn bind_unchanged(arguments: &mut PgArguments, accounts: &[(&Account, i64)]) -> Result<(), BoxDynError> {
+    arguments.add(column(accounts, |(a, _)| a.client_id.0))?;
+    arguments.add(column(accounts, |(a, _)| a.id.0))?;
+    arguments.add(column(accounts, |(_, version_read)| *version_read))?;
     Ok(())
 }
 
