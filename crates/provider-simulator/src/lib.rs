@@ -6,6 +6,32 @@
 //!
 //! # Reading order
 //!
-//! - [`demo_keys`]: keys and ids that everybody knows, and what a server configures of them.
+//! - [`demo_keys`]: keys and ids that everybody knows, and what a server configures of them;
+//! - [`provider`]: the four, when they try again, and what satisfies them; [`amount`], [`event`], [`ids`]: what they speak of;
+//! - [`stripe`], [`alipay`], [`wechatpay`], [`standard`]: how each says it and signs it; [`rsa`]: with what two of them
+//!   sign; [`sender`]: one of the four; [`message`]: what is sent;
+//! - [`delivery`]: sending it until it is acknowledged; [`exchange`], [`target`]: HTTP; [`report`]: what is told of it.
 
+pub mod alipay;
+pub mod amount;
+pub mod clock;
+pub mod delivery;
 pub mod demo_keys;
+pub mod event;
+pub mod exchange;
+pub mod ids;
+pub mod message;
+pub mod provider;
+pub mod report;
+pub mod rsa;
+pub mod sender;
+pub mod standard;
+pub mod stripe;
+pub mod target;
+pub mod wechatpay;
+
+pub use amount::Amount;
+pub use event::Event;
+pub use message::Message;
+pub use provider::Provider;
+pub use sender::{Sender, Style};
