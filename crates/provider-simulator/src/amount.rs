@@ -1,12 +1,16 @@
 //! Amounts of money, exact, and what each currency counts in.
 
 use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 /// Digits after the point that an amount keeps: no currency has more.
 const DECIMALS: u32 = 4;
 
 /// An amount that is not negative, in ten-thousandths of a unit of its currency.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Amount(u128);
 
 /// A text that is no amount.
@@ -78,6 +82,28 @@ impl fmt::Display for Amount {
             "" => write!(formatter, "{whole}"),
             digits => write!(formatter, "{whole}.{digits}"),
         }
+    }
+}
+
+impl TryFrom<String> for Amount {
+    type Error = NotAnAmount;
+
+    fn try_from(text: String) -> Result<Self, NotAnAmount> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Amount> for String {
+    fn from(amount: Amount) -> Self {
+        amount.to_string()
+    }
+}
+
+impl FromStr for Amount {
+    type Err = NotAnAmount;
+
+    fn from_str(text: &str) -> Result<Self, NotAnAmount> {
+        Self::parse(text)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::amount::Amount;
 use crate::provider::Provider;
@@ -62,9 +63,11 @@ pub struct Refund {
 }
 
 /// What became of a refund.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The money is back.
+    #[default]
     Done,
     /// It could not be given back as it came, and somebody must act (WeChat Pay's `ABNORMAL`).
     Abnormal,

@@ -10,6 +10,7 @@
 //! - [`provider`]: the four, when they try again, and what satisfies them; [`amount`], [`event`], [`ids`]: what they speak of;
 //! - [`stripe`], [`alipay`], [`wechatpay`], [`standard`]: how each says it and signs it; [`rsa`]: with what two of them
 //!   sign; [`sender`]: one of the four; [`message`]: what is sent;
+//! - [`scenario`]: what is to happen to a payment; [`look_up`]: what the service says of it;
 //! - [`delivery`]: sending it until it is acknowledged; [`exchange`], [`target`]: HTTP; [`report`]: what is told of it.
 
 pub mod alipay;
@@ -20,10 +21,12 @@ pub mod demo_keys;
 pub mod event;
 pub mod exchange;
 pub mod ids;
+pub mod look_up;
 pub mod message;
 pub mod provider;
 pub mod report;
 pub mod rsa;
+pub mod scenario;
 pub mod sender;
 pub mod standard;
 pub mod stripe;

@@ -1,6 +1,7 @@
 //! A provider as a sender of signed messages.
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::alipay::{Alipay, Charset};
 use crate::event::{Event, Unsayable};
@@ -24,7 +25,8 @@ pub enum Sender {
 }
 
 /// How it signs, where there is a choice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Style {
     /// As the provider does for a new customer.
     #[default]

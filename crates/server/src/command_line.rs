@@ -5,7 +5,7 @@
 //! - this file: the commands, the flags and what they default to;
 //! - [`serve`]: the server, from the first line of the start to the last of the shutdown;
 //! - [`database`]: the database that a command works on: given, or embedded and started for it;
-//! - [`migrate`], [`client`], [`mod@bench`]: the other commands;
+//! - [`migrate`], [`client`], [`mod@bench`], [`simulate`]: the other commands;
 //! - [`signals`]: being told to stop.
 //!
 //! What a program reads goes to standard output, and nothing else does: one line from `serve`, a key from `client
@@ -18,6 +18,7 @@ pub mod database;
 pub mod migrate;
 pub mod serve;
 pub mod signals;
+pub mod simulate;
 pub mod verify;
 
 use std::io::{self, Write};
@@ -63,6 +64,9 @@ pub enum Command {
     Verify(verify::VerifyArguments),
     /// Put load on a running server, and audit what it did
     Bench(Box<bench::BenchOptions>),
+    /// Play a payment provider against a running server
+    #[command(subcommand)]
+    Simulate(simulate::SimulateCommand),
     /// Print the OpenAPI document
     Openapi,
 }
@@ -164,6 +168,7 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
             Command::Serve => serve::run(&options, &configuration).await.map(succeeded),
             Command::Migrate => migrate::run(&options, &configuration).await.map(succeeded),
             Command::Client(command) => client::run(command, &options, &configuration).await.map(succeeded),
+            Command::Simulate(command) => simulate::run(command).await,
             Command::Verify(arguments) => verify::run(&arguments, &options, &configuration).await,
             Command::Openapi | Command::Bench(_) => Ok(ExitCode::SUCCESS),
         }
