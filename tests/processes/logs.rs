@@ -60,7 +60,7 @@ async fn each_request_has_one_line_with_who_what_which_key_what_came_of_it_and_h
     assert_eq!(lines.len(), table.len() + 2, "{lines:#?}");
     let hash = Key::from_value("SecretKey-77").expect("a key").log_id();
     for (id, _, _, body, client, operation, status, outcome) in &table {
-        let of_it: Vec<_> = lines.iter().filter(|line| line["span"]["request_id"] == *id).collect();
+        let of_it: Vec<_> = lines.iter().filter(|line| line["request_id"] == *id).collect();
         let [line] = of_it.as_slice() else { panic!("{} lines for {id}", of_it.len()) };
         assert_eq!(line["operation"], *operation, "{line}");
         assert_eq!(line["status"], *status, "{line}");

@@ -118,7 +118,10 @@ impl Key {
     /// Who has the key finds its lines with `printf %s "$key" | sha256sum`; who has the lines cannot replay the key,
     /// as long as it is not one that can be guessed.
     pub fn log_id(&self) -> String {
-        Sha256::digest(self.0.as_bytes())[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digest = Sha256::digest(self.0.as_bytes());
+        let digits = digest[..6].iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
+        digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use client::store::KeyHolder;
 use http::Extensions;
@@ -28,7 +28,7 @@ pub enum Phase {
 #[derive(Debug)]
 pub struct Facts {
     request_id: RequestId,
-    client: OnceLock<String>,
+    client: OnceLock<Arc<KeyHolder>>,
     key: OnceLock<String>,
     phase: AtomicU8,
 }
@@ -55,8 +55,8 @@ impl Facts {
     }
 
     /// Who asks.
-    pub fn note_client(&self, client: &KeyHolder) {
-        let _ = self.client.set(client.name.clone());
+    pub fn note_client(&self, client: Arc<KeyHolder>) {
+        let _ = self.client.set(client);
     }
 
     /// Under which key.
@@ -91,35 +91,34 @@ impl Facts {
 #[derive(Debug)]
 pub struct Line {
     facts: Arc<Facts>,
-    operation: String,
+    operation: Arc<str>,
     begun: Instant,
     written: bool,
 }
 
 impl Line {
     /// Begins the time.
-    pub fn begin(facts: Arc<Facts>, operation: String) -> Self {
-        Self { facts, operation, begun: Instant::now(), written: false }
+    pub fn begin(facts: Arc<Facts>, operation: impl Into<Arc<str>>) -> Self {
+        Self { facts, operation: operation.into(), begun: Instant::now(), written: false }
     }
 
     /// Writes the line, and answers the time that the request took.
-    pub fn write(mut self, operation: &str, status: u16, outcome: &str) -> std::time::Duration {
-        operation.clone_into(&mut self.operation);
+    pub fn write(mut self, status: u16, outcome: &str) -> Duration {
         self.written = true;
         let duration = self.begun.elapsed();
-        self.emit(status, outcome);
+        self.emit(status, outcome, duration);
         duration
     }
 
-    fn emit(&self, status: u16, outcome: &str) {
+    fn emit(&self, status: u16, outcome: &str, duration: Duration) {
         tracing::info!(
             target: "onefold::access",
-            operation = self.operation,
+            operation = &*self.operation,
             status,
             outcome,
-            client = self.facts.client.get().map(String::as_str),
+            client = self.facts.client.get().map(|client| client.name.as_str()),
             key = self.facts.key.get().map(String::as_str),
-            duration_us = u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+            duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
             "request"
         );
     }
@@ -129,7 +128,7 @@ impl Drop for Line {
     fn drop(&mut self) {
         if !self.written {
             // 499 is what proxies write for a client that did not wait; it is never sent.
-            self.emit(499, "client-gone");
+            self.emit(499, "client-gone", self.begun.elapsed());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The application: what it is made of, and the router that serves it.
 
 use std::num::NonZeroU32;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use desk::{Clock, Desk};
 use crate::authentication::ApiKeys;
 use crate::edge;
 use crate::metrics::Metrics;
+use crate::operations::Operations;
 use crate::rate_limit::RateLimit;
 use crate::routes;
 
@@ -39,10 +41,14 @@ impl Default for HttpSettings {
     }
 }
 
-/// What every handler may use. Cheap to clone.
+/// What every handler may use. Each layer that a request passes has a clone of it, so it is one pointer.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "the desk and the clock have nothing to show")]
-pub struct AppState {
+pub struct AppState(Arc<Parts>);
+
+/// The parts of the [`AppState`].
+#[expect(missing_debug_implementations, reason = "the desk and the clock have nothing to show")]
+pub struct Parts {
     /// The one door for effects.
     pub desk: Desk,
     /// For look-ups, which change nothing.
@@ -53,8 +59,10 @@ pub struct AppState {
     pub keys: ApiKeys,
     /// How often a client may ask.
     pub rate_limit: Option<RateLimit>,
+    /// The operations, as they are logged and counted.
+    pub operations: Operations,
     /// What is counted.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Metrics,
     /// What was set.
     pub settings: HttpSettings,
 }
@@ -68,15 +76,24 @@ impl AppState {
         counted: &desk::Metrics,
         settings: HttpSettings,
     ) -> Self {
-        Self {
+        Self(Arc::new(Parts {
             keys: ApiKeys::new(database.clone(), settings.demo_key_allowed),
             rate_limit: settings.requests_per_second.map(RateLimit::new),
-            metrics: Arc::new(Metrics::new(counted)),
+            operations: Operations::default(),
+            metrics: Metrics::new(counted),
             desk,
             database,
             clock,
             settings,
-        }
+        }))
+    }
+}
+
+impl Deref for AppState {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
     }
 }
 

@@ -131,7 +131,9 @@ pub fn run() -> ExitCode {
         Some(Command::Verify(_)) => ExitCode::from(verify::COULD_NOT_AUDIT),
         _ => ExitCode::FAILURE,
     };
-    run_command(command_line).unwrap_or_else(|error| {
+    let exit_code = run_command(command_line);
+    telemetry::flush();
+    exit_code.unwrap_or_else(|error| {
         tell(&format!("onefold: {}", sentence(&error)));
         failure
     })

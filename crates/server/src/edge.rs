@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use idempotency::prefer;
-use tracing::Instrument;
 
 use crate::access_log::{Facts, Line, Phase};
 use crate::app::AppState;
@@ -29,20 +28,16 @@ const URI_BYTES_MAX: usize = 8 * 1024;
 /// The largest headers, in bytes of names and values. Below what the HTTP parser takes, so that the answer is a problem.
 const HEADER_BYTES_MAX: usize = 16 * 1024;
 
-/// The operation of a request that no route serves. Its path is the client's, and must not become a label.
-const UNMATCHED: &str = "unmatched";
-
 /// Serves a request, and sees to it that there is one line in the log and one shape of problem, whatever happens.
 pub async fn pass(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let request_id = RequestId::of(request.headers());
     let facts = Facts::new(request_id.clone());
     request.extensions_mut().insert(Arc::clone(&facts));
-    let operation = operation_of(&request);
     let is_business = request.uri().path().starts_with("/v1/");
 
-    let span = tracing::info_span!("request", request_id = request_id.as_str());
-    async move {
-        let line = Line::begin(Arc::clone(&facts), operation.clone());
+    request_id::while_serving(request_id.clone(), async move {
+        let operation = state.operations.of(request.method(), request.extensions());
+        let line = Line::begin(Arc::clone(&facts), operation.name());
         let response = match misaddressed(&request).or_else(|| oversize(&request)) {
             Some(problem) => {
                 receive::discard(request.into_body()).await;
@@ -55,25 +50,12 @@ pub async fn pass(State(state): State<AppState>, mut request: Request, next: Nex
             }
         };
         let told = Told::of(&response);
-        let operation = if told.slug == Slug::MethodNotAllowed.as_str() { UNMATCHED } else { &operation };
         let status = response.status().as_u16();
-        let duration = line.write(operation, status, told.outcome);
-        state.metrics.request(operation, status, told.slug, duration);
+        let duration = line.write(status, told.outcome);
+        operation.answered(&state.metrics, status, told.slug, duration);
         finished(response, &request_id, is_business)
-    }
-    .instrument(span)
+    })
     .await
-}
-
-/// Method and route template, such as `POST /v1/orders`. A method that no route has is the client's own word, as an
-/// unknown path is: it must not become a label before the router has refused it.
-fn operation_of(request: &Request) -> String {
-    match (request.method(), request.extensions().get::<MatchedPath>()) {
-        (&Method::GET | &Method::HEAD | &Method::POST, Some(path)) => {
-            format!("{} {}", request.method(), path.as_str())
-        }
-        (_, _) => UNMATCHED.to_owned(),
-    }
 }
 
 /// HTTP/1.1 wants one `Host` that is a host, and 400 where it is not so (RFC 9112, 3.2): a proxy in front could have sent the
@@ -207,11 +189,6 @@ fn is_problem(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use axum::Router;
-    use axum::middleware::from_fn;
-    use axum::routing::get;
-    use tower::ServiceExt;
-
     use super::*;
 
     #[test]
@@ -219,21 +196,6 @@ mod tests {
         assert_eq!(out_of_time(Phase::Asking).slug, Slug::Unavailable);
         assert_eq!(out_of_time(Phase::ReadingBody).slug, Slug::RequestTimeout);
         assert_eq!(out_of_time(Phase::Submitted).slug, Slug::OutcomeUnknown);
-    }
-
-    #[tokio::test]
-    async fn a_method_of_the_clients_own_is_no_operation() {
-        let told = |request: Request, _: Next| async move { operation_of(&request).into_response() };
-        let router = Router::new().route("/v1/orders", get(|| async {})).layer(from_fn(told));
-        for (method, operation) in
-            [("GET", "GET /v1/orders"), ("HEAD", "HEAD /v1/orders"), ("ZAP", UNMATCHED)]
-        {
-            let request =
-                http::Request::builder().method(method).uri("/v1/orders").body(Body::empty()).unwrap();
-            let response = router.clone().oneshot(request).await.unwrap();
-            let length = response.headers()[header::CONTENT_LENGTH].to_str().unwrap();
-            assert_eq!(length, operation.len().to_string(), "{method}");
-        }
     }
 
     #[tokio::test]

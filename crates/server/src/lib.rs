@@ -19,7 +19,7 @@
 //! - [`look_up`]: reading from the database;
 //! - [`render`]: outcomes in the words of the API, as they are stored;
 //! - [`problem`]: everything that is answered instead;
-//! - [`edge`]: what every request passes, with [`request_id`], [`access_log`] and [`metrics`];
+//! - [`edge`]: what every request passes, with [`request_id`], [`access_log`], [`operations`] and [`metrics`];
 //! - [`openapi`]: the document that describes all this.
 
 pub mod access_log;
@@ -35,6 +35,7 @@ pub mod listen;
 pub mod look_up;
 pub mod metrics;
 pub mod openapi;
+pub mod operations;
 pub mod page;
 pub mod path;
 pub mod problem;

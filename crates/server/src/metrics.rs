@@ -1,7 +1,5 @@
 //! What the server counts. Labels have few values: route templates, statuses, slugs; never ids or clients.
 
-use std::time::Duration;
-
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -62,13 +60,14 @@ impl Metrics {
         self
     }
 
-    /// Counts an answered request.
-    pub fn request(&self, operation: &str, status: u16, slug: &'static str, duration: Duration) {
-        let operation = operation.to_owned();
-        self.durations
-            .get_or_create(&OperationLabel { operation: operation.clone() })
-            .observe(duration.as_secs_f64());
-        self.requests.get_or_create(&RequestLabels { operation, status, slug }).inc();
+    /// How long the requests of an operation took.
+    pub fn durations(&self, operation: &str) -> Histogram {
+        self.durations.get_or_create_owned(&OperationLabel { operation: operation.to_owned() })
+    }
+
+    /// The requests of an operation that were answered so.
+    pub fn requests(&self, operation: &str, status: u16, slug: &'static str) -> Counter {
+        self.requests.get_or_create_owned(&RequestLabels { operation: operation.to_owned(), status, slug })
     }
 
     /// Everything that was counted, in the text format of OpenMetrics 1.0.

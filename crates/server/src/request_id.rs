@@ -1,6 +1,7 @@
 //! The id of a request: it stands in the answer's header, in its problem document and on every log line.
 
 use std::fmt;
+use std::future::Future;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
@@ -45,6 +46,25 @@ impl fmt::Display for RequestId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
+}
+
+tokio::task_local! {
+    static CURRENT: RequestId;
+}
+
+/// Serves a request. Whatever is logged meanwhile, by whomever, has its id.
+pub fn while_serving<F: Future>(id: RequestId, serving: F) -> impl Future<Output = F::Output> {
+    CURRENT.scope(id, serving)
+}
+
+/// The same for work that does not wait.
+pub fn while_serving_at_once<T>(id: RequestId, serving: impl FnOnce() -> T) -> T {
+    CURRENT.sync_scope(id, serving)
+}
+
+/// The id of the request that this task serves, if it serves one.
+pub fn current() -> Option<RequestId> {
+    CURRENT.try_with(RequestId::clone).ok()
 }
 
 fn is_id(bytes: &[u8]) -> bool {

@@ -45,16 +45,28 @@ pub fn table() -> Vec<Route> {
     ]
 }
 
+/// What Swagger UI's page loads, which the OpenAPI document does not have.
+const DOCS_PATHS: [&str; 2] = ["/docs/", "/docs/{*file}"];
+
+/// Every method that some path serves, with the path's template. What serves `GET` serves `HEAD` too.
+pub fn methods_and_paths() -> Vec<(Method, &'static str)> {
+    let gets = DOCS_PATHS.map(|path| (Method::GET, path));
+    let served = table().into_iter().map(|route| (route.method, route.path)).chain(gets);
+    let with_head = served.flat_map(|(method, path)| {
+        let head = (method == Method::GET).then_some((Method::HEAD, path));
+        [(method, path)].into_iter().chain(head)
+    });
+    with_head.collect()
+}
+
 /// The router of [`table`], whose own refusals are problems too.
 pub fn router() -> Router<AppState> {
     let mut router = Router::new();
     for route in table() {
         router = router.route(route.path, route.handler);
     }
-    // What Swagger UI's page loads. Its name is no operation.
-    router = router
-        .route("/docs/", get(operations::docs::docs))
-        .route("/docs/{*file}", get(operations::docs::file));
+    let [root, file] = DOCS_PATHS;
+    router = router.route(root, get(operations::docs::docs)).route(file, get(operations::docs::file));
     router.fallback(unknown_route).method_not_allowed_fallback(other_method)
 }
 

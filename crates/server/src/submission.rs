@@ -90,7 +90,7 @@ impl<N: Named, B: RequestBody> Submission<N, B> {
 /// `unauthorized`, `unavailable`, `rate-limited`.
 pub async fn admit(state: &AppState, parts: &Parts, facts: &Facts) -> Result<Arc<KeyHolder>, Problem> {
     let client = state.keys.authenticate(&parts.headers).await?;
-    facts.note_client(&client);
+    facts.note_client(Arc::clone(&client));
     if let Some(limit) = &state.rate_limit {
         limit.take(client.client_id)?;
     }

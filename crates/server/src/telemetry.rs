@@ -1,10 +1,28 @@
 //! Logs: on standard error, for people on a terminal, as JSON lines for everything else.
+//!
+//! - this file: what is logged, and in which of the two shapes;
+//! - [`json_lines`]: an event as a line of JSON;
+//! - [`gathered`]: many lines, one write.
+//!
+//! Every line that is logged while a request is served has the request's id ([`request_id::current`]).
+
+pub mod gathered;
+pub mod json_lines;
 
 use std::env;
+use std::fmt;
 use std::io::{self, IsTerminal};
+use std::panic;
 
 use anyhow::{Context, anyhow};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
+
+use self::gathered::Gathered;
+use self::json_lines::JsonLines;
+use crate::request_id;
 
 /// Variables that say what is logged, in the words of `tracing-subscriber` (`info`, `desk=debug,warn`). The first that
 /// is set and not empty counts.
@@ -16,16 +34,32 @@ pub const DEFAULT_OF_A_SERVER: &str = "info,sqlx=warn,hyper=warn";
 /// What a command logs that a person has typed and waits for: only what goes wrong.
 pub const DEFAULT_OF_A_COMMAND: &str = "warn";
 
-/// Starts logging.
+/// The lines that are not written yet, of the whole process.
+static GATHERED: Gathered = Gathered::new();
+
+/// Starts logging. Whoever ends the process calls [`flush`] before.
 pub fn start(default: &str) -> anyhow::Result<()> {
-    let filter = filter(default)?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let logs = tracing_subscriber::fmt().with_env_filter(filter(default)?);
     let started = if io::stderr().is_terminal() {
-        logs.with_ansi(env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())).try_init()
+        logs.with_ansi(env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()))
+            .with_writer(io::stderr)
+            .fmt_fields(WithRequestId(DefaultFields::new()))
+            .try_init()
     } else {
-        logs.json().flatten_event(true).try_init()
+        GATHERED.begin().context("cannot start the thread that writes the logs")?;
+        let tell = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            flush();
+            tell(panic);
+        }));
+        logs.event_format(JsonLines).with_writer(&GATHERED).try_init()
     };
     started.map_err(|error| anyhow!("cannot start logging: {error}"))
+}
+
+/// Writes what was logged and is not written yet.
+pub fn flush() {
+    GATHERED.flush();
 }
 
 fn filter(default: &str) -> anyhow::Result<EnvFilter> {
@@ -38,4 +72,17 @@ fn filter(default: &str) -> anyhow::Result<EnvFilter> {
         }
     }
     Ok(EnvFilter::new(default))
+}
+
+/// Fields as a person reads them, and after them the id of the request that is being served.
+struct WithRequestId(DefaultFields);
+
+impl<'writer> FormatFields<'writer> for WithRequestId {
+    fn format_fields<R: RecordFields>(&self, mut writer: Writer<'writer>, fields: R) -> fmt::Result {
+        self.0.format_fields(writer.by_ref(), fields)?;
+        match request_id::current() {
+            Some(id) => write!(writer, " request_id={id}"),
+            None => Ok(()),
+        }
+    }
 }

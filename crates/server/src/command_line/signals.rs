@@ -6,6 +6,8 @@ use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::telemetry;
+
 /// Begins to listen for signals. The first one cancels the token; a second one ends the process at once, with the exit
 /// code that a shell gives to a process that a signal has killed: what is lost by that, the next start recovers.
 pub fn first_signal() -> anyhow::Result<CancellationToken> {
@@ -19,6 +21,7 @@ pub fn first_signal() -> anyhow::Result<CancellationToken> {
         stop.cancel();
         let (name, number) = next(&mut interrupt, &mut terminate).await;
         tracing::warn!(signal = name, "stopped at once");
+        telemetry::flush();
         process::exit(128 + number);
     });
     Ok(token)

@@ -154,9 +154,10 @@ fn hypers_own(bytes: &[u8]) -> Option<(usize, StatusCode)> {
 fn answer_to(heard: &[u8], status: StatusCode) -> Vec<u8> {
     let request_id = RequestId::of(&HeaderMap::new());
     let problem = problem_of(heard, status);
-    let _entered = tracing::info_span!("request", request_id = request_id.as_str()).entered();
-    let line = Line::begin(Facts::new(request_id.clone()), OPERATION.to_owned());
-    line.write(OPERATION, problem.status().as_u16(), problem.slug.as_str());
+    request_id::while_serving_at_once(request_id.clone(), || {
+        let line = Line::begin(Facts::new(request_id.clone()), OPERATION);
+        line.write(problem.status().as_u16(), problem.slug.as_str());
+    });
 
     let document = problem.document(request_id.as_str());
     let mut answer = format!(
