@@ -267,10 +267,12 @@ fn event(row: &PgRow) -> sqlx::Result<Row<'_>> {
     }))
 }
 
-/// In the order of the unique index, which alone can tell that a number comes twice without keeping all of them.
+/// In the order of the unique index, which alone can tell that a number comes twice without keeping all of them. The
+/// condition is the index's, and holds for every row.
 const ORDER_NUMBERS: &str = "
     SELECT client_id, client_order_no
     FROM orders
+    WHERE client_order_no IS NOT NULL
     ORDER BY client_id, client_order_no";
 
 fn order_number(row: &PgRow) -> sqlx::Result<Row<'_>> {
