@@ -10,15 +10,34 @@ use thiserror::Error;
 
 use crate::event::Notice;
 
+mod alipay;
+mod standard;
+mod stripe;
+mod wechatpay;
+
 /// Every provider there is, one line each.
-static REGISTRY: &[Registration] = &[];
+static REGISTRY: &[Registration] =
+    &[stripe::REGISTRATION, alipay::REGISTRATION, wechatpay::REGISTRATION, standard::REGISTRATION];
 
 /// How a provider is entered in the registry.
 pub(crate) struct Registration {
     /// Its word in the API, the configuration and the database.
     pub(crate) word: &'static str,
     /// Makes its adapter from an endpoint's configuration.
-    pub(crate) build: fn(Value) -> Result<Box<dyn Provider>, ConfigFault>,
+    pub(crate) build: fn(Value, Purpose) -> Result<Box<dyn Provider>, ConfigFault>,
+    /// What it takes for an acknowledgement and for a refusal.
+    pub(crate) answer: fn(Verdict) -> Answer,
+}
+
+/// What an adapter is built for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// To take deliveries. Whatever could accept a forgery, or refuse everything, is refused, and so is a setting that
+    /// nobody knows, which may be a misspelt one.
+    Serving,
+    /// To find out what a receiver with this configuration would say to a captured delivery. Unknown settings are passed
+    /// over, and a decryption key of a wrong length is kept, to fail where it fails at the receiver.
+    Diagnosis,
 }
 
 /// A provider's adapter: functions of bytes, configuration and time. It does no I/O, keeps no state, and no input makes it
@@ -38,7 +57,9 @@ pub trait Provider: fmt::Debug + Send + Sync {
     fn verify(&self, delivery: &Delivery<'_>, now: DateTime<Utc>) -> Result<Notice, Rejection>;
 
     /// What to answer.
-    fn answer(&self, verdict: Verdict) -> Answer;
+    fn answer(&self, verdict: Verdict) -> Answer {
+        self.kind().answer(verdict)
+    }
 }
 
 /// What is to be answered to a delivery.
@@ -70,6 +91,43 @@ pub struct Delivery<'a> {
     pub headers: &'a [(&'a str, &'a [u8])],
     /// The exact bytes of the body.
     pub body: &'a [u8],
+}
+
+impl<'a> Delivery<'a> {
+    /// The values of headers that the signature needs: each there, once, not empty, and in visible ASCII characters.
+    /// That one is missing is said before another is found malformed.
+    pub(crate) fn required<const N: usize>(&self, names: [&str; N]) -> Result<[&'a str; N], Rejection> {
+        if names.iter().any(|name| self.values(name).next().is_none()) {
+            return Err(Reason::MissingHeader.because("a header of the signature is missing"));
+        }
+        let mut values = [""; N];
+        for (value, name) in values.iter_mut().zip(names) {
+            *value = self.optional(name)?.unwrap_or_default();
+        }
+        Ok(values)
+    }
+
+    /// The value of a header that need not be there; if it is, then as [`Delivery::required`] has it. Blanks are not
+    /// visible, and yet taken, since a list may be separated by them.
+    pub(crate) fn optional(&self, name: &str) -> Result<Option<&'a str>, Rejection> {
+        let mut values = self.values(name);
+        let Some(value) = values.next() else { return Ok(None) };
+        if values.next().is_some() {
+            return Err(Reason::MalformedHeader.because("a header of the signature is there twice"));
+        }
+        let value = std::str::from_utf8(value).ok().filter(|value| {
+            !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
+        });
+        value.map(Some).ok_or(
+            Reason::MalformedHeader
+                .because("a header of the signature is empty, or not in visible ASCII characters"),
+        )
+    }
+
+    fn values(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        let headers = self.headers.iter();
+        headers.filter(move |(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    }
 }
 
 /// A delivery that is not to be believed, or cannot be read.
@@ -114,6 +172,10 @@ pub enum Reason {
 }
 
 impl Reason {
+    pub(crate) fn because(self, detail: &'static str) -> Rejection {
+        Rejection { reason: self, detail }
+    }
+
     /// The word for it, in logs, in what `callback check` prints and in the test vectors.
     pub fn word(self) -> &'static str {
         match self {
@@ -161,14 +223,22 @@ impl ProviderKind {
         REGISTRY.iter().map(|one| ProviderKind(one.word))
     }
 
-    /// The adapter of this provider with an endpoint's configuration.
+    /// The adapter of this provider with an endpoint's configuration, whose settings the provider's file describes.
     ///
     /// # Errors
     ///
     /// A [`ConfigFault`] where the configuration could not be used, or could accept a forgery.
-    pub fn build(self, configuration: Value) -> Result<Box<dyn Provider>, ConfigFault> {
-        let registered = REGISTRY.iter().find(|one| one.word == self.0);
-        (registered.expect("a kind is made from the registry").build)(configuration)
+    pub fn build(self, configuration: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigFault> {
+        (self.registration().build)(configuration, purpose)
+    }
+
+    /// What this provider takes for an acknowledgement and for a refusal.
+    pub fn answer(self, verdict: Verdict) -> Answer {
+        (self.registration().answer)(verdict)
+    }
+
+    fn registration(self) -> &'static Registration {
+        REGISTRY.iter().find(|one| one.word == self.0).expect("a kind is made from the registry")
     }
 }
 
