@@ -173,6 +173,18 @@ mod tests {
     }
 
     #[test]
+    fn every_price_up_to_a_hundred_is_the_same_in_each_notation() {
+        let fen = IntegerScale { fraction_digits: 2, multiple_of: 1 };
+        for cents in 1_u128..=10_000 {
+            let exact = ReportedAmount::Exact(Amount::from_minor_units(cents, cny()).unwrap());
+            let text = format!("{}.{:02}", cents / 100, cents % 100);
+            assert_eq!(read_integer(Some(&Json::Number(cents.to_string())), cny(), Some(fen)), exact);
+            assert_eq!(read_decimal(Some(&Json::Text(text.clone())), cny()), exact);
+            assert_eq!(read_yuan(Some(&text), cny()), exact);
+        }
+    }
+
+    #[test]
     fn what_was_written_is_kept_short() {
         let long = format!("\"{}\"", "9".repeat(10_000));
         let written = Json::parse(long.as_bytes()).unwrap();

@@ -10,7 +10,15 @@ use crate::provider::{ConfigFault, Purpose};
 
 /// Reads a provider's settings.
 pub(crate) fn read<S: DeserializeOwned>(settings: Value) -> Result<S, ConfigFault> {
-    serde_json::from_value(settings).map_err(|error| ConfigFault(error.to_string()))
+    serde_json::from_value(settings).map_err(|error| ConfigFault(without_the_value(&error.to_string())))
+}
+
+/// serde tells what it found in the place of what it expected, and that may be a secret.
+fn without_the_value(error: &str) -> String {
+    match error.split_once(", expected ") {
+        Some((_, expected)) => format!("a setting is of the wrong kind: expected {expected}"),
+        None => error.to_owned(),
+    }
 }
 
 /// What a provider does not know of. It goes into the settings' struct with `#[serde(flatten)]`.

@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn deep_nesting_is_refused_and_not_followed() {
-        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        let deep = "[".repeat(2_000) + &"]".repeat(2_000);
         assert_eq!(Json::parse(deep.as_bytes()), Err(NotJson));
         assert!(Json::parse(b"[[[[[[[[[[1]]]]]]]]]]").is_ok());
     }

@@ -1,6 +1,6 @@
 //! What a provider's adapter does, and the list of those there are.
 //!
-//! A provider is one file below `provider/` and one line of [`REGISTRY`]; nothing else in the service names one.
+//! A provider is one file below `provider/` and one line of its registry; nothing else in the service names one.
 
 use std::fmt;
 

@@ -5,14 +5,15 @@
 //! - this file: the commands, the flags and what they default to;
 //! - [`serve`]: the server, from the first line of the start to the last of the shutdown;
 //! - [`database`]: the database that a command works on: given, or embedded and started for it;
-//! - [`migrate`], [`client`], [`mod@bench`], [`simulate`]: the other commands;
+//! - [`migrate`], [`client`], [`callback`], [`mod@bench`], [`simulate`]: the other commands;
 //! - [`signals`]: being told to stop.
 //!
 //! What a program reads goes to standard output, and nothing else does: one line from `serve`, a key from `client
-//! create`. A command that fails says why in one sentence on standard error and exits with 1 (`verify` with 2, for its 1
-//! says that the books differ); a command line that cannot be understood exits with 2.
+//! create`. A command that fails says why in one sentence on standard error and exits with 1 (`verify` and `callback check`
+//! with 2, for their 1 says that something differs); a command line that cannot be understood exits with 2.
 
 pub mod bench;
+pub mod callback;
 pub mod client;
 pub mod database;
 pub mod migrate;
@@ -62,6 +63,9 @@ pub enum Command {
     Client(client::ClientCommand),
     /// Audit the books: exit with 0 if they balance, 1 if something differs, 2 if they cannot be audited
     Verify(verify::VerifyArguments),
+    /// Find out why a provider's callback is refused
+    #[command(subcommand)]
+    Callback(callback::CallbackCommand),
     /// Put load on a running server, and audit what it did
     Bench(Box<bench::BenchOptions>),
     /// Play a payment provider against a running server
@@ -129,6 +133,7 @@ pub fn run() -> ExitCode {
     let command_line = CommandLine::parse();
     let failure = match command_line.command {
         Some(Command::Verify(_)) => ExitCode::from(verify::COULD_NOT_AUDIT),
+        Some(Command::Callback(_)) => ExitCode::from(callback::COULD_NOT_CHECK),
         _ => ExitCode::FAILURE,
     };
     let exit_code = run_command(command_line);
@@ -154,6 +159,7 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     match &command {
         Command::Openapi => return print_line(crate::openapi::json().trim_end()).map(succeeded),
         Command::Bench(bench) => return bench::run(bench, &options).map(succeeded),
+        Command::Callback(command) => return callback::run(command),
         _ => {}
     }
     telemetry::start(match command {
@@ -172,7 +178,7 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
             Command::Client(command) => client::run(command, &options, &configuration).await.map(succeeded),
             Command::Simulate(command) => simulate::run(command).await,
             Command::Verify(arguments) => verify::run(&arguments, &options, &configuration).await,
-            Command::Openapi | Command::Bench(_) => Ok(ExitCode::SUCCESS),
+            Command::Openapi | Command::Bench(_) | Command::Callback(_) => Ok(ExitCode::SUCCESS),
         }
     })
 }
