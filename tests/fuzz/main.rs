@@ -1,10 +1,12 @@
 //! The parsers, on whatever bytes: the corpus in `fuzz/corpus`, and what a few changes make of it.
 //!
 //! - [`targets`]: what must hold of each parser;
+//! - [`callbacks`]: what must hold of the adapters of payment providers;
 //! - [`spoilt`]: bytes that are nearly something.
 //!
 //! A short run, without a look at which code the bytes reach. `scripts/fuzz` runs the same targets with that, for long.
 
+mod callbacks;
 mod spoilt;
 mod targets;
 
@@ -38,6 +40,36 @@ fn a_cursor_and_an_id_have_one_spelling() {
 #[test]
 fn a_meaning_has_its_own_fingerprint() {
     holds("fingerprint", targets::fingerprint);
+}
+
+#[test]
+fn an_event_of_stripe_is_read_or_malformed() {
+    holds("stripe", callbacks::stripe);
+}
+
+#[test]
+fn a_notification_of_alipay_is_read_or_malformed() {
+    holds("alipay", callbacks::alipay);
+}
+
+#[test]
+fn a_notification_of_wechat_pay_is_read_or_malformed() {
+    holds("wechatpay", callbacks::wechatpay);
+}
+
+#[test]
+fn a_standard_webhook_is_read_or_malformed() {
+    holds("standard", callbacks::standard);
+}
+
+#[test]
+fn a_header_of_a_signature_is_the_one_that_was_signed() {
+    holds("signature_headers", callbacks::signature_headers);
+}
+
+#[test]
+fn a_file_of_captures_can_be_checked_or_says_why_not() {
+    holds("captures", callbacks::captures);
 }
 
 fn holds(target: &str, run: fn(&[u8])) {
