@@ -99,6 +99,13 @@ fn plain_integer(digits: &str) -> Option<u128> {
     is_plain.then(|| digits.parse().ok()).flatten()
 }
 
+/// The integer that a provider counts `amount` as, if it counts it exactly.
+pub(crate) fn write_integer(amount: Amount, scale: Option<IntegerScale>) -> Option<u128> {
+    let scale = scale?;
+    let integer = rescaled(amount.minor_units(), amount.currency().minor_unit(), scale.fraction_digits)?;
+    integer.is_multiple_of(scale.multiple_of).then_some(integer)
+}
+
 /// The same amount with `to` digits behind the point instead of `from`, if it has one exactly.
 fn rescaled(integer: u128, from: u32, to: u32) -> Option<u128> {
     if to >= from {

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::provider::{ConfigFault, Purpose};
+use crate::secret::Secret;
 
 /// Reads a provider's settings.
 pub(crate) fn read<S: DeserializeOwned>(settings: Value) -> Result<S, ConfigFault> {
@@ -61,6 +62,15 @@ pub(crate) fn is_given(setting: &str, value: &str) -> Result<(), ConfigFault> {
         return Err(ConfigFault(format!(
             "{setting} is empty: deliveries for anybody would be taken for ours"
         )));
+    }
+    Ok(())
+}
+
+/// A key that is shown in a header is not empty, and fits into one.
+pub(crate) fn is_a_bearer_key(setting: &str, key: &Secret) -> Result<(), ConfigFault> {
+    let key = key.expose();
+    if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(ConfigFault(format!("{setting} is empty, or has characters that no key has")));
     }
     Ok(())
 }

@@ -41,6 +41,29 @@ impl Form {
     }
 }
 
+/// A form of these fields, in UTF-8.
+pub(crate) fn encode(fields: &[(&str, &str)]) -> String {
+    let pairs: Vec<_> = fields
+        .iter()
+        .map(|(name, value)| format!("{}={}", percent_encoded(name), percent_encoded(value)))
+        .collect();
+    pairs.join("&")
+}
+
+/// The text for a place in a URL or a form: everything but unreserved characters (RFC 3986, 2.3) as `%XX`.
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte))
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
 fn decode(part: &[u8]) -> Result<Vec<u8>, NotAForm> {
     let mut decoded = Vec::with_capacity(part.len());
     let mut bytes = part.iter().copied();
@@ -95,6 +118,15 @@ mod tests {
         for text in ["a=1&a=1", "a=1&b=2&%61=1", "a=&a="] {
             assert_eq!(Form::parse(text.as_bytes()), Err(NotAForm), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_to_the_same() {
+        let encoded = encode(&[("a b", "1+1=2&%"), ("测", "-._~")]);
+        assert_eq!(encoded, "a%20b=1%2B1%3D2%26%25&%E6%B5%8B=-._~");
+        let form = Form::parse(encoded.as_bytes()).unwrap();
+        assert_eq!(form.get("a b"), Some(b"1+1=2&%".as_slice()));
+        assert_eq!(form.get("测"), Some(b"-._~".as_slice()));
     }
 
     #[test]

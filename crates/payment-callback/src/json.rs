@@ -49,6 +49,21 @@ impl Json {
         })
     }
 
+    /// Reads an object, and for each of its members how it is written, for signatures that cover one of them.
+    pub(crate) fn parse_members(bytes: &[u8]) -> Result<Vec<(String, &str)>, NotJson> {
+        Json::parse_object(bytes)?;
+        let members: Members<'_> = serde_json::from_slice(bytes).map_err(|_| NotJson)?;
+        Ok(members.0.into_iter().map(|(name, member)| (name, member.get())).collect())
+    }
+
+    /// The items of a list; none where this is no list.
+    pub(crate) fn items(&self) -> &[Json] {
+        match self {
+            Json::List(items) => items,
+            _ => &[],
+        }
+    }
+
     /// The member of an object; `None` too where this is no object, or the member is `null`.
     pub(crate) fn get(&self, name: &str) -> Option<&Json> {
         match self {

@@ -5,6 +5,7 @@
 //! - [`provider`]: what a provider's adapter does, and the list of those there are;
 //! - [`event`]: what a verified delivery means, in words that all providers share;
 //! - [`decision`]: what one delivery alone asks for, given the payment it speaks of;
+//! - [`api`]: asking a provider, instead of waiting to be told; and asking for refunds;
 //! - [`configuration`] and [`secret`]: how an endpoint's settings are read, and what of them is never printed;
 //! - [`capture`]: captured deliveries, to be checked without a server.
 //!
@@ -15,6 +16,7 @@
 //!
 //! This crate must not know idempotency or any HTTP framework.
 
+pub mod api;
 pub mod capture;
 pub mod configuration;
 pub mod decision;

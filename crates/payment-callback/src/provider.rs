@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::api::ProviderApi;
 use crate::event::Notice;
 
 mod alipay;
@@ -55,6 +56,11 @@ pub trait Provider: fmt::Debug + Send + Sync {
     ///
     /// A [`Rejection`] says why the delivery is not to be believed, or cannot be read.
     fn verify(&self, delivery: &Delivery<'_>, now: DateTime<Utc>) -> Result<Notice, Rejection>;
+
+    /// What can be asked of the provider; `None` where the endpoint's configuration has no `api`.
+    fn api(&self) -> Option<&dyn ProviderApi> {
+        None
+    }
 
     /// What to answer.
     fn answer(&self, verdict: Verdict) -> Answer {

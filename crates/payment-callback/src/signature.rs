@@ -6,13 +6,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use rsa::pkcs8::DecodePublicKey as _;
+use rsa::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _};
 use rsa::traits::PublicKeyParts as _;
 use sha2::Sha256;
 use x509_cert::Certificate;
 use x509_cert::der::{DecodePem as _, Encode as _};
 
 use crate::provider::ConfigFault;
+use crate::secret::Secret;
+
+/// Shorter RSA keys can be factored, and then anybody can sign.
+const RSA_BYTES_MIN: usize = 2_048 / 8;
 
 /// The code of what was signed, so far; each of several signatures can be compared with it.
 #[derive(Clone)]
@@ -65,11 +69,48 @@ impl RsaPublicKey {
     }
 
     fn long_enough(key: rsa::PublicKey, setting: &str) -> Result<RsaPublicKey, ConfigFault> {
-        // Shorter keys can be factored, and then anybody can sign.
-        if key.size() < 2_048 / 8 {
+        if key.size() < RSA_BYTES_MIN {
             return Err(ConfigFault(format!("{setting} has fewer than 2048 bits: it could be broken")));
         }
         Ok(RsaPublicKey(key))
+    }
+}
+
+/// Our own RSA key, for what we ask a provider.
+#[derive(Clone)]
+pub(crate) struct RsaPrivateKey(rsa::PrivateKey);
+
+impl RsaPrivateKey {
+    /// Reads PKCS #8 in PEM (`BEGIN PRIVATE KEY`), or the base64 between its lines.
+    pub(crate) fn parse(key: &Secret, setting: &str) -> Result<RsaPrivateKey, ConfigFault> {
+        let text = key.expose();
+        let read = if text.contains("-----BEGIN") {
+            rsa::PrivateKey::from_pkcs8_pem(text.trim()).ok()
+        } else {
+            let base64: String = text.split_whitespace().collect();
+            STANDARD.decode(base64).ok().and_then(|der| rsa::PrivateKey::from_pkcs8_der(&der).ok())
+        };
+        let key = read.ok_or_else(|| {
+            ConfigFault(format!(
+                "{setting} is no RSA private key in PKCS #8: in PEM (BEGIN PRIVATE KEY) or its base64"
+            ))
+        })?;
+        if key.size() < RSA_BYTES_MIN {
+            return Err(ConfigFault(format!("{setting} has fewer than 2048 bits")));
+        }
+        Ok(RsaPrivateKey(key))
+    }
+
+    /// The signature of `content`, in base64.
+    pub(crate) fn sign(&self, content: &[u8]) -> String {
+        let signature = self.0.pkcs1v15_sign::<Sha256>(content);
+        STANDARD.encode(signature.expect("a key of 2048 bits has room for a digest of 256"))
+    }
+}
+
+impl std::fmt::Debug for RsaPrivateKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RsaPrivateKey")
     }
 }
 

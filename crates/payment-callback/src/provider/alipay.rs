@@ -8,6 +8,7 @@
 //! A notification has no freshness: it is repeated for about 25 hours, and its time has no zone. A refund is told by
 //! another notification of the *payment*, with the running total in `refund_fee`.
 
+mod api;
 mod trade;
 
 use chrono::{DateTime, Utc};
@@ -17,11 +18,13 @@ use serde_json::Value;
 use super::{
     Answer, ConfigFault, Delivery, Provider, ProviderKind, Purpose, Reason, Registration, Rejection, Verdict,
 };
+use crate::api::ProviderApi;
 use crate::configuration::{self, UnknownSettings};
 use crate::event::Notice;
 use crate::form::Form;
 use crate::secret::ListedKey;
 use crate::signature::{RsaPublicKey, base64_bytes};
+use api::AlipayApi;
 
 pub(super) const REGISTRATION: Registration = Registration { word: "alipay", build, answer };
 
@@ -40,6 +43,8 @@ struct Settings {
     alipay_public_keys: Vec<ListedKey>,
     /// `RSA2`, and nothing else: `RSA` is SHA-1.
     sign_type: Option<String>,
+    /// How Alipay is asked. Left out, it is not.
+    api: Option<api::Settings>,
     #[serde(flatten)]
     unknown: UnknownSettings,
 }
@@ -51,8 +56,13 @@ struct Alipay {
     seller_id: String,
     seller_email: Option<String>,
     auth_app_id: Option<String>,
-    keys: Vec<(String, RsaPublicKey)>,
+    keys: PlatformKeys,
+    api: Option<AlipayApi>,
 }
+
+/// Alipay's keys, each with its id.
+#[derive(Clone, Debug)]
+struct PlatformKeys(Vec<(String, RsaPublicKey)>);
 
 fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigFault> {
     let settings: Settings = configuration::read(settings)?;
@@ -75,12 +85,15 @@ fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigF
         keys.push((key.id, public_key));
     }
     configuration::ids_are_distinct("alipay_public_keys", keys.iter().map(|(id, _)| id.as_str()))?;
+    let keys = PlatformKeys(keys);
+    let api = settings.api.map(|api| AlipayApi::new(api, &settings.app_id, keys.clone())).transpose()?;
     Ok(Box::new(Alipay {
         app_id: settings.app_id,
         seller_id: settings.seller_id,
         seller_email: settings.seller_email,
         auth_app_id: settings.auth_app_id,
         keys,
+        api,
     }))
 }
 
@@ -102,24 +115,31 @@ impl Provider for Alipay {
         let signature = signature.ok_or(
             Reason::MalformedSignature.because("sign is not base64; was its + sent without encoding?"),
         )?;
-        let key_id = self.key_that_signed(&form, &signature)?;
+        let key_id = self.keys.that_signed_fields(&form, &signature)?;
         self.read(&form, key_id)
+    }
+
+    fn api(&self) -> Option<&dyn ProviderApi> {
+        self.api.as_ref().map(|api| api as &dyn ProviderApi)
     }
 }
 
-impl Alipay {
+impl PlatformKeys {
     /// Alipay's documents say that every field is signed; some of its own libraries leave out empty ones. So both are
     /// tried, and an empty field counts as absent from here on: one that somebody appends then changes nothing.
-    fn key_that_signed(&self, form: &Form, signature: &[u8]) -> Result<&str, Rejection> {
+    fn that_signed_fields(&self, form: &Form, signature: &[u8]) -> Result<&str, Rejection> {
         let complete = signed_content(form.sorted());
         let without_empty = signed_content(form.sorted().filter(|(_, value)| !value.is_empty()));
-        let signed = |(_, key): &&(String, RsaPublicKey)| {
-            key.verifies(&complete, signature)
-                || (without_empty != complete && key.verifies(&without_empty, signature))
-        };
-        let key = self.keys.iter().find(signed);
+        let key_id = self.that_signed(&complete, signature).or_else(|| {
+            if without_empty == complete { None } else { self.that_signed(&without_empty, signature) }
+        });
+        key_id.ok_or(Reason::BadSignature.because("sign is not that of these fields under any key we hold"))
+    }
+
+    /// The id of the key with which `content` was signed.
+    fn that_signed(&self, content: &[u8], signature: &[u8]) -> Option<&str> {
+        let key = self.0.iter().find(|(_, key)| key.verifies(content, signature));
         key.map(|(id, _)| id.as_str())
-            .ok_or(Reason::BadSignature.because("sign is not that of these fields under any key we hold"))
     }
 }
 

@@ -10,6 +10,7 @@
 //! The body is ours to define: `{"type":"payment.succeeded","timestamp":…,"data":{"order_id","payment_id","amount":
 //! "88.80","currency":"CNY"}}`; see [`events`].
 
+mod api;
 mod events;
 mod keys;
 
@@ -20,12 +21,14 @@ use serde_json::Value;
 use super::{
     Answer, ConfigFault, Delivery, Provider, ProviderKind, Purpose, Reason, Registration, Rejection, Verdict,
 };
+use crate::api::ProviderApi;
 use crate::configuration::{self, UnknownSettings};
 use crate::event::Notice;
 use crate::freshness::{Tolerance, UnixSeconds};
 use crate::json::Json;
 use crate::secret::ListedKey;
 use crate::signature::base64_bytes;
+use api::StandardApi;
 use keys::{Signed, WebhookKey};
 
 pub(super) const REGISTRATION: Registration = Registration { word: "standard", build, answer };
@@ -37,6 +40,8 @@ struct Settings {
     secrets: Vec<ListedKey>,
     /// How far the signature's time may be from ours: 300 unless given.
     tolerance_s: Option<u64>,
+    /// How the provider is asked. Left out, it is not.
+    api: Option<api::Settings>,
     #[serde(flatten)]
     unknown: UnknownSettings,
 }
@@ -46,6 +51,7 @@ struct Settings {
 struct Standard {
     keys: Vec<WebhookKey>,
     tolerance: Tolerance,
+    api: Option<StandardApi>,
 }
 
 fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigFault> {
@@ -54,7 +60,8 @@ fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigF
     let keys = ListedKey::named(settings.secrets).into_iter().map(WebhookKey::new);
     let keys = keys.collect::<Result<Vec<_>, _>>()?;
     configuration::ids_are_distinct("secrets", keys.iter().map(|key| key.id.as_str()))?;
-    Ok(Box::new(Standard { keys, tolerance: Tolerance::new(settings.tolerance_s)? }))
+    let api = settings.api.map(StandardApi::new).transpose()?;
+    Ok(Box::new(Standard { keys, tolerance: Tolerance::new(settings.tolerance_s)?, api }))
 }
 
 impl Provider for Standard {
@@ -76,6 +83,10 @@ impl Provider for Standard {
         let body = Json::parse_object(delivery.body)
             .map_err(|_| Reason::MalformedBody.because("the body is no JSON object, or repeats a name"))?;
         events::read(id, &body, key_id)
+    }
+
+    fn api(&self) -> Option<&dyn ProviderApi> {
+        self.api.as_ref().map(|api| api as &dyn ProviderApi)
     }
 }
 

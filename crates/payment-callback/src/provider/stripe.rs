@@ -8,6 +8,7 @@
 //! One payment is told of by several kinds of event, so the money's identity is the PaymentIntent, whatever the kind.
 //! A refund is told as the running total of the charge.
 
+mod api;
 mod events;
 mod scale;
 
@@ -18,12 +19,14 @@ use serde_json::Value;
 use super::{
     Answer, ConfigFault, Delivery, Provider, ProviderKind, Purpose, Reason, Registration, Rejection, Verdict,
 };
+use crate::api::ProviderApi;
 use crate::configuration::{self, UnknownSettings};
 use crate::event::Notice;
 use crate::freshness::{Tolerance, UnixSeconds};
 use crate::json::Json;
 use crate::secret::{ListedKey, NamedKey};
 use crate::signature::{HmacSha256, lower_hex_32};
+use api::StripeApi;
 
 pub(super) const REGISTRATION: Registration = Registration { word: "stripe", build, answer };
 
@@ -42,6 +45,8 @@ struct Settings {
     /// The connected account that events are for (Connect). Left out, events of connected accounts are not for us.
     #[serde(alias = "account_id")]
     account: Option<String>,
+    /// How Stripe is asked. Left out, it is not.
+    api: Option<api::Settings>,
     #[serde(flatten)]
     unknown: UnknownSettings,
 }
@@ -51,6 +56,13 @@ struct Settings {
 struct Stripe {
     secrets: Vec<NamedKey>,
     tolerance: Tolerance,
+    recipient: Recipient,
+    api: Option<StripeApi>,
+}
+
+/// For whom events are that are for us.
+#[derive(Clone, Debug)]
+struct Recipient {
     livemode: Option<bool>,
     account: Option<String>,
 }
@@ -70,12 +82,9 @@ fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigF
             )));
         }
     }
-    Ok(Box::new(Stripe {
-        secrets,
-        tolerance: Tolerance::new(settings.tolerance_s)?,
-        livemode: settings.livemode,
-        account: settings.account,
-    }))
+    let recipient = Recipient { livemode: settings.livemode, account: settings.account };
+    let api = settings.api.map(|api| StripeApi::new(api, recipient.clone())).transpose()?;
+    Ok(Box::new(Stripe { secrets, tolerance: Tolerance::new(settings.tolerance_s)?, recipient, api }))
 }
 
 impl Provider for Stripe {
@@ -90,7 +99,11 @@ impl Provider for Stripe {
         self.tolerance.check(header.signed_at, now)?;
         let event = Json::parse_object(delivery.body)
             .map_err(|_| Reason::MalformedBody.because("the body is no JSON object, or repeats a name"))?;
-        self.read(&event, key_id)
+        self.recipient.read(&event, key_id)
+    }
+
+    fn api(&self) -> Option<&dyn ProviderApi> {
+        self.api.as_ref().map(|api| api as &dyn ProviderApi)
     }
 }
 

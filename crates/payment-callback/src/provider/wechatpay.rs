@@ -8,6 +8,7 @@
 //! The signature is verified before anything is decrypted. The APIv3 key is known to every service that decrypts, so a
 //! content that can be decrypted proves nothing about who sent it.
 
+mod api;
 mod keys;
 mod resource;
 
@@ -18,12 +19,14 @@ use serde_json::Value;
 use super::{
     Answer, ConfigFault, Delivery, Provider, ProviderKind, Purpose, Reason, Registration, Rejection, Verdict,
 };
+use crate::api::ProviderApi;
 use crate::configuration::{self, UnknownSettings};
 use crate::event::Notice;
 use crate::freshness::{Tolerance, UnixSeconds};
 use crate::json::Json;
 use crate::secret::Secret;
 use crate::signature::base64_bytes;
+use api::WechatpayApi;
 use keys::{ApiV3Key, ListedPlatformKey, PlatformKey};
 
 pub(super) const REGISTRATION: Registration = Registration { word: "wechatpay", build, answer };
@@ -48,6 +51,8 @@ struct Settings {
     keys: Vec<ListedPlatformKey>,
     /// How far the signature's time may be from ours: 300 unless given.
     tolerance_s: Option<u64>,
+    /// How WeChat Pay is asked. Left out, it is not.
+    api: Option<api::Settings>,
     #[serde(flatten)]
     unknown: UnknownSettings,
 }
@@ -55,10 +60,23 @@ struct Settings {
 /// The adapter of an endpoint.
 #[derive(Debug)]
 struct Wechatpay {
+    recipient: Recipient,
+    verifier: Verifier,
+    api_v3_key: ApiV3Key,
+    api: Option<WechatpayApi>,
+}
+
+/// For whom notifications are that are for us.
+#[derive(Clone, Debug)]
+struct Recipient {
     appid: String,
     mchid: String,
     sub_mchid: Option<String>,
-    api_v3_key: ApiV3Key,
+}
+
+/// What verifies notifications and answers alike.
+#[derive(Clone, Debug)]
+struct Verifier {
     keys: Vec<PlatformKey>,
     tolerance: Tolerance,
 }
@@ -70,14 +88,12 @@ fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigF
     configuration::is_given("mchid", &settings.mchid)?;
     let keys = settings.keys.into_iter().map(PlatformKey::new).collect::<Result<Vec<_>, _>>()?;
     configuration::ids_are_distinct("keys", keys.iter().map(|key| key.id.as_str()))?;
-    Ok(Box::new(Wechatpay {
-        appid: settings.appid,
-        mchid: settings.mchid,
-        sub_mchid: settings.sub_mchid,
-        api_v3_key: ApiV3Key::new(&settings.api_v3_key, purpose)?,
-        keys,
-        tolerance: Tolerance::new(settings.tolerance_s)?,
-    }))
+    let recipient = Recipient { appid: settings.appid, mchid: settings.mchid, sub_mchid: settings.sub_mchid };
+    let verifier = Verifier { keys, tolerance: Tolerance::new(settings.tolerance_s)? };
+    let api =
+        settings.api.map(|api| WechatpayApi::new(api, recipient.clone(), verifier.clone())).transpose()?;
+    let api_v3_key = ApiV3Key::new(&settings.api_v3_key, purpose)?;
+    Ok(Box::new(Wechatpay { recipient, verifier, api_v3_key, api }))
 }
 
 impl Provider for Wechatpay {
@@ -86,16 +102,24 @@ impl Provider for Wechatpay {
     }
 
     fn verify(&self, delivery: &Delivery<'_>, now: DateTime<Utc>) -> Result<Notice, Rejection> {
-        let key = self.verified(delivery, now)?;
+        let key = self.verifier.key_that_signed(delivery, now)?;
         let envelope = Json::parse_object(delivery.body)
             .map_err(|_| Reason::MalformedBody.because("the body is no JSON object, or repeats a name"))?;
         self.read(&envelope, &key.id)
     }
+
+    fn api(&self) -> Option<&dyn ProviderApi> {
+        self.api.as_ref().map(|api| api as &dyn ProviderApi)
+    }
 }
 
-impl Wechatpay {
-    /// The key that signed the delivery, just now.
-    fn verified(&self, delivery: &Delivery<'_>, now: DateTime<Utc>) -> Result<&PlatformKey, Rejection> {
+impl Verifier {
+    /// The key that signed the delivery, just now. An answer is signed as a notification is.
+    fn key_that_signed(
+        &self,
+        delivery: &Delivery<'_>,
+        now: DateTime<Utc>,
+    ) -> Result<&PlatformKey, Rejection> {
         let [serial, timestamp, nonce, signature] = delivery.required([
             "Wechatpay-Serial",
             "Wechatpay-Timestamp",

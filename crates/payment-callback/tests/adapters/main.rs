@@ -4,11 +4,13 @@
 //! - [`stripe`], [`alipay`], [`wechatpay`], [`standard`]: what each refuses, and what it reads;
 //! - [`amounts`]: every price through every adapter, and the table of amounts;
 //! - [`any_bit`]: no changed bit of a signed delivery passes;
+//! - [`asking`]: what is asked of providers, and what is read from their answers;
 //! - [`settings`]: configurations with which a server must not start.
 
 mod alipay;
 mod amounts;
 mod any_bit;
+mod asking;
 mod endpoint;
 mod settings;
 mod standard;

@@ -115,6 +115,29 @@ fn a_standard_endpoint_tells_secrets_from_public_keys() {
 }
 
 #[test]
+fn a_provider_is_asked_with_a_key_and_over_an_encrypted_connection() {
+    let stripe = |api: Value| json!({ "secrets": [STRIPE_SECRET], "api": api });
+    refused("stripe", stripe(json!({ "key": "" })), "api.key");
+    refused("stripe", stripe(json!({ "key": "a b" })), "api.key");
+    refused("stripe", stripe(json!({ "key": "sk", "base_url": "http://api.stripe.com" })), "https");
+    refused("stripe", stripe(json!({ "key": "sk", "url": "https://api.stripe.com" })), "url");
+    let first = crate::endpoint::FIRST_PUBLIC_KEY;
+    for key in [json!(""), json!("MIIB"), json!(first)] {
+        let api = json!({ "app_private_key": key });
+        refused("alipay", with(alipay::settings(), "api", api), "private key");
+        let api = json!({ "merchant_serial": "3DE0", "merchant_private_key": key });
+        refused("wechatpay", with(wechatpay::settings(), "api", api), "private key");
+    }
+    let api = json!({ "merchant_serial": "", "merchant_private_key": PRIVATE_KEY });
+    refused("wechatpay", with(wechatpay::settings(), "api", api), "merchant_serial");
+    refused(
+        "standard",
+        json!({ "secrets": [crate::standard::whsec_of_ours()], "api": { "key": "k" } }),
+        "base_url",
+    );
+}
+
+#[test]
 fn nothing_of_a_key_is_printed() {
     let stripe = json!({ "secrets": [STRIPE_SECRET] });
     let standard = json!({ "secrets": [format!("whsec_{}", crate::endpoint::base64(b"of these tests_first, 32 bytes.."))] });

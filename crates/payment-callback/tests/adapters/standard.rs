@@ -13,6 +13,10 @@ fn whsec(secret: &[u8]) -> String {
     format!("whsec_{}", base64(secret))
 }
 
+pub fn whsec_of_ours() -> String {
+    whsec(SECRET)
+}
+
 pub fn ours() -> Box<dyn Provider> {
     endpoint("standard", json!({ "secrets": [whsec(SECRET)] }))
 }

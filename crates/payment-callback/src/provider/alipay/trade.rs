@@ -83,10 +83,13 @@ fn trade(fields: &Fields<'_>) -> Result<Event, Rejection> {
     })
 }
 
-/// Trades of the mainland platform are in yuan, and no field says so.
 fn yuan(fields: &Fields<'_>, name: &str) -> ReportedAmount {
-    let cny = Currency::from_code("CNY").expect("CNY is on the active list");
-    read_yuan(fields.get(name).as_deref(), cny)
+    read_yuan(fields.get(name).as_deref(), cny())
+}
+
+/// Trades of the mainland platform are in yuan, and no field says so.
+pub(super) fn cny() -> Currency {
+    Currency::from_code("CNY").expect("CNY is on the active list")
 }
 
 /// The fields as text, in the charset that one of them names.

@@ -89,7 +89,7 @@ fn payment_id_if_any(data: &Json) -> Option<String> {
     provider_id(data.text("payment_id")).ok()
 }
 
-fn amount(data: &Json, name: &str) -> ReportedAmount {
+pub(super) fn amount(data: &Json, name: &str) -> ReportedAmount {
     let written = data.get(name);
     match read_currency(data.get("currency"), written, Currency::from_code) {
         Ok(currency) => read_decimal(written, currency),

@@ -2,7 +2,7 @@
 
 use money::Currency;
 
-use super::Stripe;
+use super::Recipient;
 use super::scale::scale_of;
 use crate::amount_reading::{read_currency, read_integer};
 use crate::event::{Event, Notice, Refund, RefundOutcome, RefundSum, ReportedAmount};
@@ -13,7 +13,7 @@ use crate::provider_id::{id_or_object, our_number, provider_id, shown_subject, s
 /// Objects that a thin event may point to and that tell of a payment.
 const FETCHABLE: [&str; 4] = ["payment_intent", "charge", "refund", "checkout.session"];
 
-impl Stripe {
+impl Recipient {
     pub(super) fn read(&self, event: &Json, key_id: &str) -> Result<Notice, Rejection> {
         let delivery_key = provider_id(event.text("id"))?;
         let event_type = event.text("type").ok_or(Reason::MalformedBody.because("the event has no type"))?;
@@ -35,13 +35,18 @@ impl Stripe {
         })
     }
 
-    /// The field that names another mode or account than the endpoint's. A thin event has `context` for `account`.
-    fn addressed_to_another(&self, event: &Json) -> Option<&'static str> {
-        let livemode = match event.get("livemode") {
+    /// Whether an event or an object is of test mode where live mode is expected, or the other way round.
+    pub(super) fn is_of_another_mode(&self, object: &Json) -> bool {
+        let livemode = match object.get("livemode") {
             Some(Json::Bool(livemode)) => Some(*livemode),
             _ => None,
         };
-        if self.livemode.is_some() && livemode != self.livemode {
+        self.livemode.is_some() && livemode != self.livemode
+    }
+
+    /// The field that names another mode or account than the endpoint's. A thin event has `context` for `account`.
+    fn addressed_to_another(&self, event: &Json) -> Option<&'static str> {
+        if self.is_of_another_mode(event) {
             return Some("livemode");
         }
         let (field, account) = match (event.get("account"), event.get("context")) {
@@ -85,7 +90,7 @@ fn snapshot(event_type: &str, object: Option<&Json>) -> Result<Event, Rejection>
     read(object.ok_or(Reason::MalformedBody.because("the event carries no object"))?)
 }
 
-fn payment_intent_succeeded(intent: &Json) -> Result<Event, Rejection> {
+pub(super) fn payment_intent_succeeded(intent: &Json) -> Result<Event, Rejection> {
     Ok(Event::PaymentSucceeded {
         payment_no: payment_no(intent),
         payment_id: provider_id(intent.text("id"))?,
@@ -93,12 +98,12 @@ fn payment_intent_succeeded(intent: &Json) -> Result<Event, Rejection> {
     })
 }
 
-fn payment_intent_failed(intent: &Json) -> Result<Event, Rejection> {
+pub(super) fn payment_intent_failed(intent: &Json) -> Result<Event, Rejection> {
     let payment_id = Some(provider_id(intent.text("id"))?);
     Ok(Event::PaymentFailed { payment_no: payment_no(intent), payment_id })
 }
 
-fn payment_intent_canceled(intent: &Json) -> Result<Event, Rejection> {
+pub(super) fn payment_intent_canceled(intent: &Json) -> Result<Event, Rejection> {
     let payment_id = Some(provider_id(intent.text("id"))?);
     Ok(Event::PaymentClosed { payment_no: payment_no(intent), payment_id })
 }
@@ -125,7 +130,7 @@ fn session_failed(session: &Json) -> Result<Event, Rejection> {
 }
 
 /// `amount_refunded` is all that was ever refunded of the charge.
-fn charge_refunded(charge: &Json) -> Result<Event, Rejection> {
+pub(super) fn charge_refunded(charge: &Json) -> Result<Event, Rejection> {
     let payment_id = id_or_object(charge, "payment_intent").or(charge.text("id"));
     Ok(Event::Refunded(Refund {
         payment_no: payment_no(charge),
@@ -149,7 +154,7 @@ fn refund_updated(refund: &Json) -> Result<Event, Rejection> {
         payment_no: payment_no(refund),
         payment_id: provider_id(payment_id)?,
         refund_id: Some(provider_id(refund.text("id"))?),
-        refund_no: None,
+        refund_no: refund.get("metadata").and_then(|metadata| our_number(metadata.text("refund_no"))),
         sum: RefundSum::One(amount(refund, "amount")),
         outcome,
         paid: None,
@@ -161,7 +166,7 @@ fn disputed(dispute: &Json) -> Result<Event, Rejection> {
     Ok(Event::Disputed { payment_id: payment_id.and_then(|id| provider_id(Some(id)).ok()) })
 }
 
-fn noted(object: &Json) -> Result<Event, Rejection> {
+pub(super) fn noted(object: &Json) -> Result<Event, Rejection> {
     Ok(Event::Noted { payment_no: payment_no(object) })
 }
 
@@ -172,7 +177,7 @@ fn payment_no(object: &Json) -> Option<String> {
 }
 
 /// What the payer was shown in another currency (`presentment_details`) is not what was asked for, and not read.
-fn amount(object: &Json, name: &str) -> ReportedAmount {
+pub(super) fn amount(object: &Json, name: &str) -> ReportedAmount {
     let written = object.get(name);
     let named = |code: &str| Currency::from_code(&code.to_ascii_uppercase());
     match read_currency(object.get("currency"), written, named) {

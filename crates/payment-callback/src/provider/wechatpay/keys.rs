@@ -77,6 +77,10 @@ impl PlatformKey {
         }
     }
 
+    pub(super) fn is_public_key(&self) -> bool {
+        self.certificate.is_none()
+    }
+
     pub(super) fn is_valid_at(&self, now: DateTime<Utc>) -> bool {
         self.certificate.as_ref().is_none_or(|certificate| certificate.is_valid_at(now))
     }

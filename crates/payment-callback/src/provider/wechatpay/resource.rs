@@ -2,7 +2,7 @@
 
 use money::Currency;
 
-use super::Wechatpay;
+use super::{Recipient, Wechatpay};
 use crate::amount_reading::{IntegerScale, read_currency, read_integer};
 use crate::event::{Event, Notice, Refund, RefundOutcome, RefundSum, ReportedAmount};
 use crate::json::Json;
@@ -27,10 +27,10 @@ impl Wechatpay {
             .decrypted(resource)
             .ok_or(Reason::DecryptFailed.because("the resource cannot be decrypted into a JSON object"))?;
         let event = match event_type {
-            "TRANSACTION.SUCCESS" => self.transaction(&content)?,
-            "REFUND.SUCCESS" => self.refund(&content, RefundOutcome::Succeeded)?,
-            "REFUND.CLOSED" => self.refund(&content, RefundOutcome::Closed)?,
-            "REFUND.ABNORMAL" => self.refund(&content, RefundOutcome::Abnormal)?,
+            "TRANSACTION.SUCCESS" => self.recipient.transaction(&content)?,
+            "REFUND.SUCCESS" => self.recipient.refund(&content, RefundOutcome::Succeeded)?,
+            "REFUND.CLOSED" => self.recipient.refund(&content, RefundOutcome::Closed)?,
+            "REFUND.ABNORMAL" => self.recipient.refund(&content, RefundOutcome::Abnormal)?,
             _ => Event::UnknownType,
         };
         Ok(Notice {
@@ -56,13 +56,15 @@ impl Wechatpay {
         let plaintext = self.api_v3_key.decrypt(nonce.as_bytes(), associated_data.as_bytes(), &ciphertext)?;
         Json::parse_object(&plaintext).ok()
     }
+}
 
+impl Recipient {
     fn transaction(&self, content: &Json) -> Result<Event, Rejection> {
         // An order combined of several is nothing that we ask for.
         if content.get("combine_out_trade_no").is_some() {
             return Ok(Event::UnknownType);
         }
-        if let Some(field) = self.addressed_to_another(content).or_else(|| self.of_another_app(content)) {
+        if let Some(field) = self.other_recipient_of_payment(content) {
             return Ok(Event::OtherAccount { field });
         }
         let payment_no = our_number(content.text("out_trade_no"));
@@ -70,8 +72,7 @@ impl Wechatpay {
         if content.text("trade_state") != Some("SUCCESS") {
             return Ok(Event::Noted { payment_no });
         }
-        let payment_id = provider_id(content.text("transaction_id"))?;
-        Ok(Event::PaymentSucceeded { payment_no, payment_id, amount: amount(content, "total", None) })
+        paid(content)
     }
 
     /// The amount is that of this one refund. A refund names no app.
@@ -100,6 +101,11 @@ impl Wechatpay {
         }))
     }
 
+    /// The field that names another merchant or app than the endpoint's.
+    pub(super) fn other_recipient_of_payment(&self, content: &Json) -> Option<&'static str> {
+        self.addressed_to_another(content).or_else(|| self.of_another_app(content))
+    }
+
     /// The field that names another merchant than the endpoint's, or that names none. A partner's notifications have
     /// `sp_mchid` for the partner and `sub_mchid` for the merchant.
     fn addressed_to_another(&self, content: &Json) -> Option<&'static str> {
@@ -122,9 +128,18 @@ impl Wechatpay {
     }
 }
 
+/// That a payment, which is for us, was paid.
+pub(super) fn paid(content: &Json) -> Result<Event, Rejection> {
+    Ok(Event::PaymentSucceeded {
+        payment_no: our_number(content.text("out_trade_no")),
+        payment_id: provider_id(content.text("transaction_id"))?,
+        amount: amount(content, "total", None),
+    })
+}
+
 /// An integer of the currency's minor unit: fen. With a coupon the payer pays less (`payer_total`), which is no concern
 /// of ours. `unless_given` is the currency of an amount that names none.
-fn amount(content: &Json, name: &str, unless_given: Option<Currency>) -> ReportedAmount {
+pub(super) fn amount(content: &Json, name: &str, unless_given: Option<Currency>) -> ReportedAmount {
     let amounts = content.get("amount");
     let written = amounts.and_then(|amounts| amounts.get(name));
     let code = amounts.and_then(|amounts| amounts.get("currency"));
@@ -141,6 +156,6 @@ fn amount(content: &Json, name: &str, unless_given: Option<Currency>) -> Reporte
     }
 }
 
-fn cny() -> Currency {
+pub(super) fn cny() -> Currency {
     Currency::from_code("CNY").expect("CNY is on the active list")
 }
