@@ -56,12 +56,10 @@ pub(crate) fn ids_are_distinct<'a>(
     Ok(())
 }
 
-/// A name that deliveries are compared with is not empty, or a delivery that leaves it out would be taken for ours.
+/// A name is not empty: a delivery that leaves it out would be taken for ours.
 pub(crate) fn is_given(setting: &str, value: &str) -> Result<(), ConfigFault> {
     if value.trim().is_empty() {
-        return Err(ConfigFault(format!(
-            "{setting} is empty: deliveries for anybody would be taken for ours"
-        )));
+        return Err(ConfigFault(format!("{setting} is empty, and nothing can be compared with it")));
     }
     Ok(())
 }

@@ -12,13 +12,21 @@ use crate::api::ProviderApi;
 use crate::event::Notice;
 
 mod alipay;
+#[cfg(test)]
+mod coffer;
 mod standard;
 mod stripe;
 mod wechatpay;
 
 /// Every provider there is, one line each.
-static REGISTRY: &[Registration] =
-    &[stripe::REGISTRATION, alipay::REGISTRATION, wechatpay::REGISTRATION, standard::REGISTRATION];
+static REGISTRY: &[Registration] = &[
+    stripe::REGISTRATION,
+    alipay::REGISTRATION,
+    wechatpay::REGISTRATION,
+    standard::REGISTRATION,
+    #[cfg(test)]
+    coffer::REGISTRATION,
+];
 
 /// How a provider is entered in the registry.
 pub(crate) struct Registration {
@@ -257,5 +265,70 @@ impl fmt::Display for ProviderKind {
 impl fmt::Debug for ProviderKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::capture::read_captures;
+    use crate::signature::HmacSha256;
+
+    const GUIDE: &str = include_str!("../../../docs/guides/add-a-provider.md");
+    const SECRET: &str = "of this test, with 32 characters";
+
+    /// What the example makes of a body that is signed with [`SECRET`].
+    fn outcome(body: &str, currency: &str) -> crate::capture::Outcome {
+        let now = 1_795_910_400;
+        let code = HmacSha256::of(SECRET.as_bytes(), &[now.to_string().as_bytes(), b".", body.as_bytes()]);
+        let hex: String = code.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let capture = json!({
+            "id": "coffer/1",
+            "now": now,
+            "config": { "secrets": [SECRET] },
+            "order": { "order_id": "P-000001", "amount": "500", "currency": currency },
+            "request": { "headers": [["coffer-time", now.to_string()], ["coffer-signature", hex]], "body_text": body },
+        });
+        read_captures(capture.to_string().as_bytes()).unwrap()[0].check()
+    }
+
+    #[test]
+    fn the_example_of_the_guide_is_the_file_that_is_tested() {
+        assert!(GUIDE.contains(include_str!("provider/coffer.rs")), "print coffer.rs anew in the guide");
+    }
+
+    #[test]
+    fn a_provider_of_one_file_and_one_line_is_known_everywhere() {
+        let paid = |cents: u32, currency: &str| {
+            format!(
+                r#"{{"id":"1","event":"paid","payment":"c-1","reference":"P-000001","cents":{cents},"currency":"{currency}"}}"#
+            )
+        };
+        for (body, currency, decision) in [
+            (paid(50_000, "EUR"), "EUR", "apply_payment"),
+            (paid(50_000, "JPY"), "JPY", "apply_payment"),
+            (paid(50_001, "JPY"), "JPY", "hold_malformed_amount"),
+            (paid(50_000, "EUR"), "JPY", "hold_currency_mismatch"),
+            (paid(49_999, "EUR"), "EUR", "hold_amount_mismatch"),
+            (r#"{"id":"1","event":"failed","reference":"P-000001"}"#.to_owned(), "EUR", "mark_failed"),
+            (r#"{"id":"1","event":"opened"}"#.to_owned(), "EUR", "ignore_event_type"),
+        ] {
+            let outcome = outcome(&body, currency);
+            assert_eq!(outcome.decision, Some(decision), "{body}");
+            assert_eq!(outcome.http_status, 204);
+        }
+        assert_eq!(outcome(r#"{"event":"paid"}"#, "EUR").reason, Some("malformed_body"));
+        assert!(ProviderKind::from_word("coffer").is_some());
+    }
+
+    #[test]
+    fn a_word_is_that_of_one_provider() {
+        let words: Vec<_> = ProviderKind::all().map(ProviderKind::word).collect();
+        assert_eq!(words[..4], ["stripe", "alipay", "wechatpay", "standard"]);
+        let distinct: std::collections::BTreeSet<_> = words.iter().collect();
+        assert_eq!(distinct.len(), words.len());
+        assert_eq!(ProviderKind::from_word("Stripe"), None);
     }
 }

@@ -36,6 +36,12 @@ impl HmacSha256 {
     pub(crate) fn is(&self, code: &[u8]) -> bool {
         self.0.clone().verify_slice(code).is_ok()
     }
+
+    /// The 32 bytes.
+    #[cfg(test)]
+    pub(crate) fn bytes(self) -> [u8; 32] {
+        self.0.finalize().into_bytes().into()
+    }
 }
 
 /// An RSA public key of 2048 to 8192 bits.
