@@ -7,7 +7,7 @@
 use money::{Amount, Currency, UnknownCurrency};
 
 use crate::event::ReportedAmount;
-use crate::json::Json;
+use crate::json::{Json, visible};
 
 /// Characters of what was written that are kept for people to read.
 const WRITTEN_CHARS_MAX: usize = 64;
@@ -65,10 +65,7 @@ pub(crate) fn read_yuan(written: Option<&str>, cny: Currency) -> ReportedAmount 
     };
     match is_plain.then(amount).flatten() {
         Some(amount) => ReportedAmount::Exact(amount),
-        None => ReportedAmount::Malformed {
-            currency: Some(cny),
-            written: text.chars().take(WRITTEN_CHARS_MAX).collect(),
-        },
+        None => ReportedAmount::Malformed { currency: Some(cny), written: visible(text, WRITTEN_CHARS_MAX) },
     }
 }
 
@@ -93,9 +90,10 @@ fn reported(amount: Option<Amount>, currency: Currency, written: Option<&Json>) 
     })
 }
 
-/// Up to 18 digits: more than any amount, and far from the end of `u128`, also when rescaled.
+/// Up to 22 digits: as many as the largest amount has with the longest minor unit, so that whatever can be held is read,
+/// and far from the end of `u128`, also when rescaled.
 fn plain_integer(digits: &str) -> Option<u128> {
-    let is_plain = (1..=18).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = (1..=22).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| digits.parse().ok()).flatten()
 }
 
@@ -180,6 +178,26 @@ mod tests {
     }
 
     #[test]
+    fn an_integer_is_read_as_far_as_an_amount_can_be_held() {
+        let cents = IntegerScale { fraction_digits: 2, multiple_of: 1 };
+        let read = |digits: &str| {
+            let amount = read_integer(Some(&Json::Number(digits.to_owned())), cny(), Some(cents)).exact();
+            amount.map(|amount| amount.to_string())
+        };
+        for (digits, exact) in [
+            ("9007199254740993", "90071992547409.93"),
+            ("9223372036854775807", "92233720368547758.07"),
+            ("18446744073709560496", "184467440737095604.96"),
+            ("99999999999999999999", "999999999999999999.99"),
+        ] {
+            assert_eq!(read(digits).as_deref(), Some(exact), "{digits}");
+        }
+        for digits in ["100000000000000000000", &"9".repeat(22), &"9".repeat(23), &"9".repeat(400)] {
+            assert_eq!(read(digits), None, "{digits}");
+        }
+    }
+
+    #[test]
     fn every_price_up_to_a_hundred_is_the_same_in_each_notation() {
         let fen = IntegerScale { fraction_digits: 2, multiple_of: 1 };
         for cents in 1_u128..=10_000 {
@@ -189,6 +207,24 @@ mod tests {
             assert_eq!(read_decimal(Some(&Json::Text(text.clone())), cny()), exact);
             assert_eq!(read_yuan(Some(&text), cny()), exact);
         }
+    }
+
+    #[test]
+    fn what_was_written_is_kept_without_what_a_database_cannot_hold() {
+        let shown = |amount: ReportedAmount| match amount {
+            ReportedAmount::Malformed { written, .. } => written,
+            other => panic!("{other:?} is an amount"),
+        };
+        let text = Json::parse(br#""88.80\u0000\u001b""#).unwrap();
+        assert_eq!(shown(read_decimal(Some(&text), cny())), "88.80\u{fffd}\u{fffd}");
+        assert_eq!(shown(read_yuan(Some("88.80\0\n"), cny())), "88.80\u{fffd}\u{fffd}");
+        let code = Json::parse(br#""C\u0000Y""#).unwrap();
+        let Err(ReportedAmount::UnknownCurrency { code, written }) =
+            read_currency(Some(&code), Some(&text), Currency::from_code)
+        else {
+            panic!("there is a currency with a zero byte");
+        };
+        assert_eq!((code.as_str(), written.as_str()), ("C\u{fffd}Y", "88.80\u{fffd}\u{fffd}"));
     }
 
     #[test]

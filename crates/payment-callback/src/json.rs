@@ -91,7 +91,7 @@ impl Json {
             Json::List(_) => "(a list)",
             Json::Object(_) => "(an object)",
         };
-        text.chars().take(chars_max).collect()
+        visible(text, chars_max)
     }
 
     /// Each level reads its own members and hands each one on as it is written; what is read was checked to be JSON.
@@ -121,6 +121,15 @@ impl Json {
             None => Err(NotJson),
         }
     }
+}
+
+/// The first characters of a text, with U+FFFD in the place of control characters: a zero byte, which JSON and forms can
+/// carry, is refused by PostgreSQL, and the delivery would be tried again for ever.
+pub(crate) fn visible(text: &str, chars_max: usize) -> String {
+    text.chars()
+        .take(chars_max)
+        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .collect()
 }
 
 /// The members of an object in the order they are written, repeated names included.
