@@ -26,6 +26,7 @@ use crate::configuration::{self, UnknownSettings};
 use crate::event::Notice;
 use crate::freshness::{Tolerance, UnixSeconds};
 use crate::json::Json;
+use crate::provider_id::provider_id;
 use crate::secret::ListedKey;
 use crate::signature::base64_bytes;
 use api::StandardApi;
@@ -73,8 +74,8 @@ impl Provider for Standard {
         let [id, timestamp, signatures] =
             delivery.required(["webhook-id", "webhook-timestamp", "webhook-signature"])?;
         // With a dot in it, the bytes signed for one id and body are those of another id and a shorter body.
-        if id.contains(['.', ' ']) {
-            return Err(Reason::MalformedHeader.because("webhook-id has a dot or a blank"));
+        if id.contains('.') || provider_id(Some(id)).is_err() {
+            return Err(Reason::MalformedHeader.because("webhook-id has a dot or a blank, or is too long"));
         }
         let signed_at = UnixSeconds::parse(timestamp)?;
         let signatures = versioned(signatures)?;

@@ -81,9 +81,11 @@ fn every_header_is_there_once_and_well_formed() {
         empty.header(name).clear();
         assert_eq!(reason(&*ours(), &empty), Some(Reason::MalformedHeader), "{name}");
     }
+    let long = "m".repeat(129);
     for (name, value) in [
         ("webhook-id", "msg_1.2"),
         ("webhook-id", "msg 1"),
+        ("webhook-id", long.as_str()),
         ("webhook-timestamp", "1795910400.5"),
         ("webhook-timestamp", "1795910400000"),
         ("webhook-timestamp", "-1"),
