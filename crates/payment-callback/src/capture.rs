@@ -145,7 +145,7 @@ fn read_one(index: usize, capture: Value, provider: Option<&Value>) -> Result<Ca
         Some(order) => {
             let currency = Currency::from_code(&order.currency)
                 .map_err(|error| fault(format!("`order.currency`: {error}")))?;
-            let amount = Amount::parse(&order.amount, currency)
+            let amount = Amount::parse(without_trailing_zeros(&order.amount), currency)
                 .map_err(|error| fault(format!("`order.amount`: {error}")))?;
             Some((order.order_id, amount))
         }
@@ -159,6 +159,17 @@ fn read_one(index: usize, capture: Value, provider: Option<&Value>) -> Result<Ca
     };
     let (config, headers, expect) = (read.config, read.request.headers, read.expect);
     Ok(Capture { id, expect, kind, now, config, known, headers, body })
+}
+
+/// `5` for `5.00`: who captured a delivery may write each amount with two decimals, also that of a currency without.
+fn without_trailing_zeros(decimal: &str) -> &str {
+    match decimal.split_once('.') {
+        Some((whole, fraction)) if !fraction.is_empty() && fraction.bytes().all(|digit| digit == b'0') => {
+            whole
+        }
+        Some((_, fraction)) if fraction.ends_with('0') => decimal.trim_end_matches('0'),
+        _ => decimal,
+    }
 }
 
 impl Capture {
@@ -283,4 +294,45 @@ fn normalized(notice: &Notice) -> Value {
         None => {}
     }
     Value::Object(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn with_order(amount: &str, currency: &str) -> Value {
+        json!({
+            "id": "stripe/any",
+            "now": 1_795_910_400,
+            "config": {},
+            "order": { "order_id": "P-00001", "amount": amount, "currency": currency },
+            "request": { "headers": [], "body_text": "" },
+        })
+    }
+
+    #[test]
+    fn an_order_may_be_written_with_zeros_that_its_currency_has_not() {
+        for (written, currency, amount) in [
+            ("88.80", "USD", "88.80"),
+            ("88.800", "USD", "88.80"),
+            ("5.00", "UGX", "5"),
+            ("500", "JPY", "500"),
+            ("0.0", "ISK", "0"),
+            ("5.12", "KWD", "5.120"),
+        ] {
+            let captures = read_captures(with_order(written, currency).to_string().as_bytes()).unwrap();
+            let known = captures[0].known.as_ref().unwrap();
+            assert_eq!((known.1.to_string().as_str(), known.1.currency().code()), (amount, currency));
+        }
+        for (written, currency) in
+            [("5.50", "UGX"), ("88.801", "USD"), (".00", "USD"), ("5.", "USD"), ("", "USD")]
+        {
+            assert!(
+                read_captures(with_order(written, currency).to_string().as_bytes()).is_err(),
+                "{written}"
+            );
+        }
+    }
 }
