@@ -38,7 +38,11 @@ pub(super) const REGISTRATION: Registration = Registration { word: "standard", b
 #[derive(Debug, Deserialize)]
 struct Settings {
     /// `whsec_…` secrets and `whpk_…` public keys: all are accepted.
+    #[serde(default)]
     secrets: Vec<ListedKey>,
+    /// More of them, for who would rather keep public keys apart.
+    #[serde(default)]
+    public_keys: Vec<ListedKey>,
     /// How far the signature's time may be from ours: 300 unless given.
     tolerance_s: Option<u64>,
     /// How the provider is asked. Left out, it is not.
@@ -58,7 +62,8 @@ struct Standard {
 fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigFault> {
     let settings: Settings = configuration::read(settings)?;
     settings.unknown.refuse(purpose)?;
-    let keys = ListedKey::named(settings.secrets).into_iter().map(WebhookKey::new);
+    let keys = [settings.secrets, settings.public_keys].concat();
+    let keys = ListedKey::named(keys).into_iter().map(WebhookKey::new);
     let keys = keys.collect::<Result<Vec<_>, _>>()?;
     configuration::ids_are_distinct("secrets", keys.iter().map(|key| key.id.as_str()))?;
     let api = settings.api.map(StandardApi::new).transpose()?;

@@ -163,6 +163,9 @@ fn an_ed25519_signature_is_verified_with_a_public_key_and_with_nothing_else() {
     );
     let v1a = with_headers("msg_1", &timestamp, &format!("v1a,{}", base64(&signature)), body);
     assert_eq!(reason(&*by_public_key, &v1a), None);
+    let kept_apart =
+        endpoint("standard", json!({ "secrets": [whsec(NEXT_SECRET)], "public_keys": [whpk()] }));
+    assert_eq!(reason(&*kept_apart, &v1a), None);
     assert_eq!(read(&*both, &v1a).key_id, "ed");
     assert_eq!(reason(&*ours(), &v1a), Some(Reason::BadSignature));
     let as_v1 = with_headers("msg_1", &timestamp, &format!("v1,{}", base64(&signature)), body);
