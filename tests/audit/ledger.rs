@@ -10,7 +10,7 @@ use desk::{Command, Desk, Hooks, Request};
 use money::Amount;
 use onefold_tests::database::new_service_database;
 use onefold_tests::desks::{self, body, currency, status};
-use order::PaymentMethod;
+use order::PaymentTerms;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
@@ -51,6 +51,7 @@ pub fn request(key: &str, command: Command) -> Request {
         },
         Command::CloseAccount { .. } => "POST /v1/accounts/{id}/close",
         Command::PlaceOrder { .. } => "POST /v1/orders",
+        Command::Payment(_) => "POST /v1/callbacks/{endpoint}",
     };
     Request { operation, ..desks::request(key, command) }
 }
@@ -62,8 +63,8 @@ pub fn moving(key: &str, parties: Parties, amount: Amount) -> Request {
 
 /// An order from the balance, with the key as its number.
 pub fn ordering(key: &str, account_id: AccountId, amount: Amount) -> Request {
-    let payment_method = PaymentMethod::Balance;
-    request(key, Command::PlaceOrder { account_id, client_order_no: key.to_owned(), amount, payment_method })
+    let payment = PaymentTerms::Balance;
+    request(key, Command::PlaceOrder { account_id, client_order_no: key.to_owned(), amount, payment })
 }
 
 /// Opens an account under a key.

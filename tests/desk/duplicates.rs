@@ -16,7 +16,7 @@ use onefold_tests::desks::{
     account_with, body, client, cny, currency, deposit, name, open, open_at, order, order_numbered, request,
     status,
 };
-use order::PaymentMethod;
+use order::PaymentTerms;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -438,7 +438,7 @@ async fn a_record_deleted_while_its_refusal_is_tried_again_is_begun_anew() {
             account_id: account,
             client_order_no: "n".to_owned(),
             amount: cny("2.00"),
-            payment_method: PaymentMethod::Balance,
+            payment: PaymentTerms::Balance,
         },
     );
     assert_eq!(status(&preparing.submit(asks.clone(), None).await.answered), Some(402));

@@ -6,7 +6,7 @@ use client::ClientId;
 use desk::Command;
 use desk::ids::Ids;
 use money::{Amount, Currency};
-use order::PaymentMethod;
+use order::PaymentTerms;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use uuid::Uuid;
@@ -199,7 +199,7 @@ fn command(wish: &Wish, names: &Names) -> Command {
             account_id: account(*id),
             client_order_no: number.clone(),
             amount: amount(*minor_units, currency),
-            payment_method: PaymentMethod::Balance,
+            payment: PaymentTerms::Balance,
         },
     }
 }

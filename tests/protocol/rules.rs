@@ -10,7 +10,7 @@ use desk::ids::Ids;
 use desk::working_set::WorkingSet;
 use desk::{Command, Outcome, Refusal};
 use money::{Amount, Currency};
-use order::{OrderId, PaymentMethod};
+use order::{OrderId, PaymentTerms};
 use uuid::Uuid;
 
 use crate::database::Decision;
@@ -41,12 +41,12 @@ pub fn decide_all(asked: &[(u8, u8)], loaded: &Loaded) -> Decided {
             account_id: ACCOUNT,
             client_order_no: number.to_string(),
             amount: yen(*amount),
-            payment_method: PaymentMethod::Balance,
+            payment: PaymentTerms::Balance,
         };
         let decision = decide(&set, CLIENT, &command, &mut ids, DateTime::UNIX_EPOCH);
         set.apply(decision.changes);
         match decision.outcome {
-            Outcome::OrderPlaced(_) => Decision::Placed,
+            Outcome::OrderPlaced { .. } => Decision::Placed,
             Outcome::Refused(Refusal::InsufficientFunds { .. }) => Decision::NotEnough,
             Outcome::Refused(Refusal::DuplicateOrderNo(_)) => Decision::NumberTaken,
             other => panic!("no request of the model comes to {other:?}"),

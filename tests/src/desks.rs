@@ -11,7 +11,7 @@ use desk::{Answered, Clock, Command, Desk, Hooks, Metrics, Request, Settings, Sy
 use idempotency::fingerprint::Meaning;
 use idempotency::{Key, Name};
 use money::{Amount, Currency};
-use order::PaymentMethod;
+use order::PaymentTerms;
 use uuid::Uuid;
 
 /// Opens a desk.
@@ -77,7 +77,7 @@ pub fn order_numbered(key: &str, account: AccountId, amount: &str, number: &str)
             account_id: account,
             client_order_no: number.to_owned(),
             amount: cny(amount),
-            payment_method: PaymentMethod::Balance,
+            payment: PaymentTerms::Balance,
         },
     )
 }

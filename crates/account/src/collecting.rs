@@ -4,6 +4,7 @@
 //! revenue without every order of the client waiting for one row. Its balance is the sum of its journal rows,
 //! kept cheap to read by a roll-up (the table `collecting_totals`).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use client::ClientId;
@@ -21,14 +22,23 @@ pub enum CollectingName {
     Outside,
     /// What the client has earned by orders.
     Revenue,
+    /// What a payment provider, by its word, has for the client: received, and not given back by it.
+    Clearing(&'static str),
+    /// What providers have received that has paid nothing: mismatched, late, too much, or for nobody known.
+    UnappliedReceipts,
+    /// What is owed back to payers.
+    RefundsOwed,
 }
 
 impl CollectingName {
     /// The word for it in the database and in the API.
-    pub fn as_str(self) -> &'static str {
+    pub fn word(self) -> Cow<'static, str> {
         match self {
-            Self::Outside => "outside",
-            Self::Revenue => "revenue",
+            Self::Outside => Cow::Borrowed("outside"),
+            Self::Revenue => Cow::Borrowed("revenue"),
+            Self::Clearing(provider) => Cow::Owned(format!("clearing:{provider}")),
+            Self::UnappliedReceipts => Cow::Borrowed("unapplied_receipts"),
+            Self::RefundsOwed => Cow::Borrowed("refunds_owed"),
         }
     }
 }
@@ -51,7 +61,7 @@ impl Collecting {
         hash.update(b"onefold collecting account\0");
         hash.update(self.client_id.0.as_bytes());
         hash.update(self.currency.code().as_bytes());
-        hash.update(self.name.as_str().as_bytes());
+        hash.update(self.name.word().as_bytes());
         let digest: [u8; 32] = hash.finalize().into();
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&digest[..16]);

@@ -26,6 +26,22 @@ pub enum EntryKind {
     Transfer,
     /// An order was paid from the balance.
     OrderPayment,
+    /// A provider received money that paid its order at once.
+    PaymentSettled,
+    /// A provider received money that has paid nothing yet.
+    PaymentUnapplied,
+    /// A provider took back, under the same id, what it had told of.
+    PaymentReversed,
+    /// Money that had paid nothing has paid its order.
+    PaymentApplied,
+    /// Money that had paid nothing is owed back.
+    RefundOwed,
+    /// A provider gave back what was owed back.
+    OwedRefunded,
+    /// A provider gave back what had paid an order.
+    PaymentRefunded,
+    /// A provider gave back what had paid nothing.
+    UnappliedRefunded,
 }
 
 impl EntryKind {
@@ -36,6 +52,14 @@ impl EntryKind {
             Self::Withdrawal => "withdrawal",
             Self::Transfer => "transfer",
             Self::OrderPayment => "order_payment",
+            Self::PaymentSettled => "payment_settled",
+            Self::PaymentUnapplied => "payment_unapplied",
+            Self::PaymentReversed => "payment_reversed",
+            Self::PaymentApplied => "payment_applied",
+            Self::RefundOwed => "refund_owed",
+            Self::OwedRefunded => "owed_refunded",
+            Self::PaymentRefunded => "payment_refunded",
+            Self::UnappliedRefunded => "unapplied_refunded",
         }
     }
 }
@@ -85,6 +109,13 @@ pub enum Cause {
     Movement(MovementId),
     /// An order, by its id.
     Order(Uuid),
+    /// What a provider told of, by the id of its receipt, and the order that it was for, if there is one.
+    Receipt {
+        /// The receipt.
+        receipt: Uuid,
+        /// The order.
+        order: Option<Uuid>,
+    },
 }
 
 /// A row of the journal.

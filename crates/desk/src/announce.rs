@@ -1,5 +1,7 @@
 //! The events that tell of an outcome. A refusal is no event: nothing happened.
 
+pub mod payments;
+
 use account::{Movement, MovementKind};
 use chrono::{DateTime, Utc};
 use events::{Event, EventId};
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::ids::Ids;
 
-/// The event that tells of an outcome.
+/// The event that tells of an outcome, unless the decision has told of itself.
 pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<Event> {
     let (client_id, event_type, aggregate_type, aggregate_id, sequence, data) = match outcome {
         Outcome::AccountOpened(account) => (
@@ -40,10 +42,18 @@ pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<
             1,
             movement_data(movement),
         ),
-        Outcome::OrderPlaced(order) => {
+        Outcome::OrderPlaced { order, payment: None } => {
             (order.client_id, "onefold.order.paid.v1", "order", order.id.0, order.version, order_data(order))
         }
-        Outcome::Refused(_) => return None,
+        // What has to do with payments at providers has told of itself, version by version.
+        Outcome::OrderPlaced { payment: Some(_), .. }
+        | Outcome::CallbackTaken(_)
+        | Outcome::CallbackRepeated(_)
+        | Outcome::AlertResolved(_)
+        | Outcome::AlertRaised(_)
+        | Outcome::PaymentExpired(_)
+        | Outcome::NothingDue
+        | Outcome::Refused(_) => return None,
     };
     Some(Event {
         client_id,

@@ -204,7 +204,13 @@ impl Bench {
                 Outcome::AccountOpened(_)
                 | Outcome::Moved(_)
                 | Outcome::AccountClosed(_)
-                | Outcome::OrderPlaced(_) => RecordStatus::Completed,
+                | Outcome::OrderPlaced { .. }
+                | Outcome::CallbackTaken(_)
+                | Outcome::CallbackRepeated(_)
+                | Outcome::AlertResolved(_)
+                | Outcome::AlertRaised(_)
+                | Outcome::PaymentExpired(_)
+                | Outcome::NothingDue => RecordStatus::Completed,
             },
             attempts: before.map_or(1, |record| record.attempts + 1),
             resource: rendered.resource,

@@ -1,10 +1,14 @@
 //! What can be asked for. A command is well-formed: whoever made it has checked everything that can be checked
 //! without looking at the books.
 
+pub mod payments;
+
 use account::{AccountId, MovementKind, Parties};
 use idempotency::{Fingerprint, Name};
 use money::{Amount, Currency};
-use order::{OrderId, PaymentMethod};
+use order::{OrderId, PaymentTerms};
+
+pub use payments::{CallbackCommand, PaymentCommand};
 
 /// A command, with the name it is asked under.
 #[derive(Clone, Debug)]
@@ -54,15 +58,29 @@ pub enum Command {
         /// How much.
         amount: Amount,
         /// How it is paid.
-        payment_method: PaymentMethod,
+        payment: PaymentTerms,
     },
+    /// Something that has to do with payments at providers.
+    Payment(PaymentCommand),
+}
+
+/// What commands meet by: those that have it in common go to one lane, where they are decided one after the other and
+/// cannot conflict.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum LaneKey<'c> {
+    /// The account whose money moves.
+    Account(AccountId),
+    /// The number of a payment at a provider.
+    Payment(&'c str),
+    /// Nothing that others have.
+    Nothing,
 }
 
 impl Command {
     /// The accounts that the command depends on.
     pub fn accounts(&self) -> Vec<AccountId> {
         match self {
-            Self::OpenAccount { .. } => Vec::new(),
+            Self::OpenAccount { .. } | Self::Payment(_) => Vec::new(),
             Self::Move { parties, .. } => parties.from().into_iter().chain(parties.to()).collect(),
             Self::CloseAccount { account_id } | Self::PlaceOrder { account_id, .. } => vec![*account_id],
         }
@@ -74,17 +92,22 @@ impl Command {
             Self::OpenAccount { .. }
             | Self::Move { .. }
             | Self::CloseAccount { .. }
-            | Self::PlaceOrder { .. } => Vec::new(),
+            | Self::PlaceOrder { .. }
+            | Self::Payment(_) => Vec::new(),
         }
     }
 
-    /// The account by which the command finds its lane: commands on one account meet in one lane, where they
-    /// are decided one after the other and cannot conflict.
-    pub fn lane_account(&self) -> Option<AccountId> {
+    /// What the command finds its lane by.
+    pub fn lane_key(&self) -> LaneKey<'_> {
         match self {
-            Self::OpenAccount { .. } => None,
-            Self::Move { parties, .. } => parties.from().or(parties.to()),
-            Self::CloseAccount { account_id } | Self::PlaceOrder { account_id, .. } => Some(*account_id),
+            Self::OpenAccount { .. } => LaneKey::Nothing,
+            Self::Move { parties, .. } => {
+                parties.from().or(parties.to()).map_or(LaneKey::Nothing, LaneKey::Account)
+            }
+            Self::CloseAccount { account_id } | Self::PlaceOrder { account_id, .. } => {
+                LaneKey::Account(*account_id)
+            }
+            Self::Payment(command) => command.payment_no().map_or(LaneKey::Nothing, LaneKey::Payment),
         }
     }
 
@@ -92,7 +115,10 @@ impl Command {
     pub fn reference(&self) -> Option<(MovementKind, &str)> {
         match self {
             Self::Move { parties, reference, .. } => Some((parties.kind(), reference)),
-            Self::OpenAccount { .. } | Self::CloseAccount { .. } | Self::PlaceOrder { .. } => None,
+            Self::OpenAccount { .. }
+            | Self::CloseAccount { .. }
+            | Self::PlaceOrder { .. }
+            | Self::Payment(_) => None,
         }
     }
 
@@ -100,7 +126,9 @@ impl Command {
     pub fn client_order_no(&self) -> Option<&str> {
         match self {
             Self::PlaceOrder { client_order_no, .. } => Some(client_order_no),
-            Self::OpenAccount { .. } | Self::Move { .. } | Self::CloseAccount { .. } => None,
+            Self::OpenAccount { .. } | Self::Move { .. } | Self::CloseAccount { .. } | Self::Payment(_) => {
+                None
+            }
         }
     }
 }

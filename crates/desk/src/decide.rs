@@ -5,12 +5,14 @@
 //! What is checked first, answers first: the accounts must be the client's (404), then the business key must be
 //! free (409), then the rules of the account and the order speak.
 
+mod payments;
+
 use account::movement::{self, Particulars};
 use account::{Account, AccountId, EntryId, MovementId, Parties};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use order::place::{self, Placement};
-use order::{OrderId, PaymentMethod};
+use order::{OrderId, PaymentTerms};
 
 use crate::announce::announce;
 use crate::ids::Ids;
@@ -50,7 +52,7 @@ pub fn decide(
             move_money(set, client, *parties, *amount, particulars)
         }
         Command::CloseAccount { account_id } => close(set, client, *account_id),
-        Command::PlaceOrder { account_id, client_order_no, amount, payment_method } => {
+        Command::PlaceOrder { account_id, client_order_no, amount, payment } => {
             let placement = Placement {
                 order_id: OrderId(ids.take()),
                 entry_id: EntryId(ids.take()),
@@ -58,8 +60,9 @@ pub fn decide(
                 amount: *amount,
                 now,
             };
-            place_order(set, client, *account_id, *payment_method, placement)
+            place_order(set, client, *account_id, payment, placement, ids)
         }
+        Command::Payment(command) => payments::decide(set, client, command, ids, now),
     };
     match decided {
         Ok(mut decision) => {
@@ -119,15 +122,17 @@ fn place_order(
     set: &WorkingSet,
     client: ClientId,
     account_id: AccountId,
-    payment_method: PaymentMethod,
+    payment: &PaymentTerms,
     placement: Placement,
+    ids: &mut Ids,
 ) -> Result<Decision, Refusal> {
     let account = set.account(client, account_id).ok_or(Refusal::AccountNotFound(account_id))?;
     if let Some(existing) = set.order_with(client, &placement.client_order_no) {
         return Err(Refusal::DuplicateOrderNo(existing));
     }
-    let placed = match payment_method {
-        PaymentMethod::Balance => place::pay_from_balance(account, placement)?,
+    let placed = match payment {
+        PaymentTerms::Balance => place::pay_from_balance(account, placement)?,
+        PaymentTerms::Provider { .. } => return payments::place(set, account, placement, payment, ids),
     };
     let changes = Changes {
         accounts: vec![placed.account],
@@ -135,5 +140,5 @@ fn place_order(
         entries: vec![placed.entry],
         ..Changes::default()
     };
-    Ok(Decision { outcome: Outcome::OrderPlaced(placed.order), changes })
+    Ok(Decision { outcome: Outcome::OrderPlaced { order: placed.order, payment: None }, changes })
 }

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::batch::Bench;
+use crate::command::LaneKey;
 use crate::connection::LaneConnection;
 use crate::ids::Ids;
 use crate::in_flight::{Entered, InFlight, Ticket};
@@ -282,12 +283,12 @@ impl Desk {
     }
 }
 
-/// Commands on one account meet in one lane; a command on none goes by its name.
+/// Commands that have something in common meet in one lane; a command that has nothing goes by its name.
 fn lane_of(request: &Request, lanes: usize) -> usize {
     let mut hasher = DefaultHasher::new();
-    match request.command.lane_account() {
-        Some(account) => account.hash(&mut hasher),
-        None => request.name.hash(&mut hasher),
+    match request.command.lane_key() {
+        LaneKey::Nothing => request.name.hash(&mut hasher),
+        key => key.hash(&mut hasher),
     }
     usize::try_from(hasher.finish() % lanes as u64).expect("less than the number of lanes")
 }

@@ -3,7 +3,13 @@
 //! Some rows are known by name only through others: an order names its account. Such a name never changes once it is
 //! there, so the rows that lead to others are read first, without a lock, from the kind that is named last in the
 //! order of locks to the kind that is named first. A batch that locks what it reads then reads them all again, in the
-//! order of locks: accounts, orders. So whoever locks several rows, of whatever kinds, waits in one direction only.
+//! order of locks: accounts, orders, payments, receipts, alerts. So whoever locks several rows, of whatever kinds, waits
+//! in one direction only.
+//!
+//! - here: accounts and orders;
+//! - [`payments`]: what has to do with payments at providers.
+
+mod payments;
 
 use account::store::{accounts, movements};
 use idempotency::Name;
@@ -26,8 +32,10 @@ pub async fn load<'a>(
     load_accounts(connection, &needs, locked, &mut set).await?;
     if locked {
         load_orders(connection, &needs, locked, &mut set).await?;
+        payments::load_locked(connection, &mut needs.payments, &mut set).await?;
     }
     look_for_taken_keys(connection, &needs, &mut set).await?;
+    payments::look_for_taken_keys(connection, &needs.payments, &mut set).await?;
     Ok(set)
 }
 
@@ -39,6 +47,7 @@ async fn follow_names(
 ) -> Result<(), Fault> {
     load_orders(connection, needs, false, set).await?;
     needs.accounts.extend(set.orders.iter().map(|order| (order.client_id, order.account_id)));
+    payments::follow_names(connection, &mut needs.payments, set).await?;
     Ok(())
 }
 
@@ -63,10 +72,10 @@ async fn load_orders(
     locked: bool,
     set: &mut WorkingSet,
 ) -> Result<(), Fault> {
-    if needs.orders.is_empty() {
+    let keys: Vec<_> = needs.orders.union(&needs.payments.orders).copied().collect();
+    if keys.is_empty() {
         return Ok(());
     }
-    let keys: Vec<_> = needs.orders.iter().copied().collect();
     let read =
         ask(connection, async |connection| order::store::load(connection, &keys, locked).await).await?;
     read.into_iter().for_each(|order| set.orders.load(order));

@@ -9,6 +9,7 @@ use account::{
 use idempotency::Answer;
 use money::{Amount, Currency};
 use order::{Order, OrderId, PlaceRefusal};
+use payment_callback::{Alert, AlertAction, AlertId, DeliveryId, DeliveryRecord, Payment, ResolveRefusal};
 
 /// What came of a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,7 +21,24 @@ pub enum Outcome {
     /// The account is closed.
     AccountClosed(Account),
     /// The order is placed.
-    OrderPlaced(Order),
+    OrderPlaced {
+        /// The order.
+        order: Order,
+        /// Its payment, if a provider's payment shall pay it.
+        payment: Option<Payment>,
+    },
+    /// What a provider told of is dealt with.
+    CallbackTaken(DeliveryRecord),
+    /// What a provider told of was dealt with before, as this delivery.
+    CallbackRepeated(DeliveryId),
+    /// The alert is resolved.
+    AlertResolved(Alert),
+    /// A person is asked.
+    AlertRaised(Alert),
+    /// The payment's time is over.
+    PaymentExpired(Payment),
+    /// There was nothing to do any more.
+    NothingDue,
     /// A business rule said no.
     Refused(Refusal),
 }
@@ -34,6 +52,23 @@ pub enum Refusal {
     /// Another order of the client has this number.
     #[error("the order number is taken by the order {0}")]
     DuplicateOrderNo(OrderId),
+    /// Another payment of the client has this number.
+    #[error("the payment number {payment_no} is taken by the order {existing}")]
+    DuplicatePaymentNo {
+        /// The number.
+        payment_no: String,
+        /// The order that its payment pays.
+        existing: OrderId,
+    },
+    /// The client has no such alert.
+    #[error("the client has no payment alert {0}")]
+    AlertNotFound(AlertId),
+    /// The alert was resolved before.
+    #[error("the alert was resolved before, by {}", .0.as_str())]
+    AlertResolved(AlertAction),
+    /// The alert cannot be resolved so.
+    #[error("the alert cannot be resolved so: {0}")]
+    AlertNotAcceptable(&'static str),
     /// Another movement of the kind has this reference.
     #[error("the reference is taken by the {} {existing}", .kind.as_str())]
     DuplicateReference {
@@ -114,6 +149,15 @@ impl From<CloseRefusal> for Refusal {
         match refusal {
             CloseRefusal::Closed(account) => Self::AccountClosed(account),
             CloseRefusal::NotEmpty { available, held } => Self::AccountNotEmpty { available, held },
+        }
+    }
+}
+
+impl From<ResolveRefusal> for Refusal {
+    fn from(refusal: ResolveRefusal) -> Self {
+        match refusal {
+            ResolveRefusal::Resolved(action) => Self::AlertResolved(action),
+            ResolveRefusal::NotAcceptable(why) => Self::AlertNotAcceptable(why),
         }
     }
 }

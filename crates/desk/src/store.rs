@@ -22,6 +22,7 @@ use std::sync::Arc;
 use account::store::{accounts, collecting, journal, movements};
 use account::{Collecting, collecting as collecting_rules};
 use idempotency::Record;
+use payment_callback::store::{alerts, deliveries, payments, receipts};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnectOptions};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
@@ -70,6 +71,12 @@ const ROLE_FITS: &str = "
                   ('collecting_accounts', 'INSERT'),
                   ('collecting_totals', 'UPDATE'),
                   ('orders', 'INSERT'),
+                  ('payments', 'UPDATE'),
+                  ('payment_receipts', 'UPDATE'),
+                  ('receipt_refunds', 'INSERT'),
+                  ('callback_deliveries', 'INSERT'),
+                  ('quarantined_bodies', 'DELETE'),
+                  ('payment_alerts', 'UPDATE'),
                   ('idempotency_records', 'UPDATE'),
                   ('outbox_events', 'INSERT')
               ) AS needed (name, privilege)
@@ -116,7 +123,8 @@ pub enum Saved {
 /// Writes a batch in one statement, in this order of locks, which is everybody's:
 ///
 /// 1. records, so that a name that was taken meanwhile stops the rest;
-/// 2. rows that are there and that others contend for, kind by kind (accounts, orders), each kind in the order of its
+/// 2. rows that are there and that others contend for, kind by kind (accounts, orders, payments, receipts,
+///    alerts), each kind in the order of its
 ///    keys, those that decisions only relied on among those that change;
 /// 3. new rows, kind by kind, in the order of their unique keys.
 ///
@@ -159,8 +167,20 @@ const ACCOUNTS_UNCHANGED: Piece = ("accounts_unchanged", accounts::UNCHANGED);
 const ACCOUNTS_CHANGED: Piece = ("accounts_changed", accounts::UPDATE);
 const ORDERS_UNCHANGED: Piece = ("orders_unchanged", order::store::UNCHANGED);
 const ORDERS_CHANGED: Piece = ("orders_changed", order::store::UPDATE);
+const PAYMENTS_UNCHANGED: Piece = ("payments_unchanged", payments::UNCHANGED);
+const PAYMENTS_CHANGED: Piece = ("payments_changed", payments::UPDATE);
+const RECEIPTS_UNCHANGED: Piece = ("receipts_unchanged", receipts::UNCHANGED);
+const RECEIPTS_CHANGED: Piece = ("receipts_changed", receipts::UPDATE);
+const ALERTS_UNCHANGED: Piece = ("alerts_unchanged", alerts::UNCHANGED);
+const ALERTS_CHANGED: Piece = ("alerts_changed", alerts::UPDATE);
 const MOVEMENTS_NEW: Piece = ("movements_new", movements::INSERT);
 const ORDERS_NEW: Piece = ("orders_new", order::store::INSERT);
+const PAYMENTS_NEW: Piece = ("payments_new", payments::INSERT);
+const DELIVERIES_NEW: Piece = ("deliveries_new", deliveries::INSERT);
+const RECEIPTS_NEW: Piece = ("receipts_new", receipts::INSERT);
+const REFUNDS_NEW: Piece = ("receipt_refunds_new", receipts::INSERT_REFUNDS);
+const ALERTS_NEW: Piece = ("alerts_new", alerts::INSERT);
+const BODIES_NEW: Piece = ("bodies_new", deliveries::INSERT_BODIES);
 const ACCOUNTS_NEW: Piece = ("accounts_new", accounts::INSERT);
 const COLLECTING_NEW: Piece = ("collecting_new", collecting::INSERT_ACCOUNTS);
 const ENTRIES_NEW: Piece = ("entries_new", journal::INSERT);
@@ -168,15 +188,27 @@ const TOTALS_NEW: Piece = ("totals_new", collecting::INSERT_TOTALS);
 const EVENTS_NEW: Piece = ("events_new", events::store::INSERT);
 
 /// Every piece, in the order in which [`compose`] takes those that have rows.
-const PIECES: [Piece; 13] = [
+const PIECES: [Piece; 25] = [
     RECORDS_NEW,
     RECORDS_AGAIN,
     ACCOUNTS_UNCHANGED,
     ACCOUNTS_CHANGED,
     ORDERS_UNCHANGED,
     ORDERS_CHANGED,
+    PAYMENTS_UNCHANGED,
+    PAYMENTS_CHANGED,
+    RECEIPTS_UNCHANGED,
+    RECEIPTS_CHANGED,
+    ALERTS_UNCHANGED,
+    ALERTS_CHANGED,
     MOVEMENTS_NEW,
     ORDERS_NEW,
+    PAYMENTS_NEW,
+    DELIVERIES_NEW,
+    RECEIPTS_NEW,
+    REFUNDS_NEW,
+    ALERTS_NEW,
+    BODIES_NEW,
     ACCOUNTS_NEW,
     COLLECTING_NEW,
     ENTRIES_NEW,
@@ -262,9 +294,30 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
         (ORDERS_UNCHANGED, order::store::bind_unchanged),
         (ORDERS_CHANGED, order::store::bind_updates),
     )?;
+    made.there(
+        &rows.payments,
+        (PAYMENTS_UNCHANGED, payments::bind_unchanged),
+        (PAYMENTS_CHANGED, payments::bind_updates),
+    )?;
+    made.there(
+        &rows.receipts,
+        (RECEIPTS_UNCHANGED, receipts::bind_unchanged),
+        (RECEIPTS_CHANGED, receipts::bind_updates),
+    )?;
+    made.there(
+        &rows.alerts,
+        (ALERTS_UNCHANGED, alerts::bind_unchanged),
+        (ALERTS_CHANGED, alerts::bind_updates),
+    )?;
 
     made.all(MOVEMENTS_NEW, &rows.movements, movements::bind_inserts)?;
     made.all(ORDERS_NEW, &rows.orders.new, order::store::bind_inserts)?;
+    made.all(PAYMENTS_NEW, &rows.payments.new, payments::bind_inserts)?;
+    made.all(DELIVERIES_NEW, &rows.deliveries, deliveries::bind_inserts)?;
+    made.all(RECEIPTS_NEW, &rows.receipts.new, receipts::bind_inserts)?;
+    made.all(REFUNDS_NEW, &rows.refunds, receipts::bind_refunds)?;
+    made.all(ALERTS_NEW, &rows.alerts.new, alerts::bind_inserts)?;
+    made.all(BODIES_NEW, &rows.bodies, deliveries::bind_bodies)?;
     made.all(ACCOUNTS_NEW, &rows.accounts.new, accounts::bind_inserts)?;
     if !accounts_collecting.is_empty() {
         collecting::bind_accounts(&mut made.arguments, accounts_collecting)?;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use account::{Account, AccountId};
 use client::ClientId;
 use order::{Order, OrderId};
+use payment_callback::{Alert, AlertId, Payment, Receipt, ReceiptKey};
 
 /// A row under a version, which each change raises by one.
 pub trait Row: Clone {
@@ -40,6 +41,45 @@ impl Row for Account {
 
 impl Row for Order {
     type Key = (ClientId, OrderId);
+    const FIRST_VERSION: i64 = 1;
+
+    fn key(&self) -> Self::Key {
+        (self.client_id, self.id)
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+impl Row for Payment {
+    type Key = (ClientId, String);
+    const FIRST_VERSION: i64 = 1;
+
+    fn key(&self) -> Self::Key {
+        (self.client_id, self.payment_no.clone())
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+impl Row for Receipt {
+    type Key = ReceiptKey;
+    const FIRST_VERSION: i64 = 1;
+
+    fn key(&self) -> Self::Key {
+        Receipt::key(self)
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+impl Row for Alert {
+    type Key = (ClientId, AlertId);
     const FIRST_VERSION: i64 = 1;
 
     fn key(&self) -> Self::Key {

@@ -2,15 +2,20 @@
 //!
 //! Commands of a batch are decided one after the other on this set, each seeing what those before it changed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use account::store::movements::Reference;
 use account::{Account, AccountId, Entry, Movement, MovementId, MovementKind};
 use client::ClientId;
 use events::Event;
-use order::{Order, OrderId};
+use order::{Order, OrderId, PaymentTerms};
+use payment_callback::{
+    Alert, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, Payment, QuarantinedBody, Receipt,
+    ReceiptRefund, ReceiptRefundKey,
+};
 
 use crate::Command;
+use crate::command::PaymentCommand;
 use crate::versioned::{Net, Row, Versioned};
 
 /// What the commands of a batch need to have loaded.
@@ -24,6 +29,28 @@ pub struct Needs {
     pub order_numbers: Vec<(ClientId, String)>,
     /// Movement references that are to be free.
     pub references: Vec<Reference>,
+    /// What has to do with payments at providers.
+    pub payments: PaymentNeeds,
+}
+
+/// What commands need of payments at providers. One leads to another: a receipt to its payment and its alert, a payment
+/// to its order.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct PaymentNeeds {
+    /// Payments, by number.
+    pub payments: BTreeSet<<Payment as Row>::Key>,
+    /// Numbers that an order asks for: with all receipts that are there under them.
+    pub asked_for: BTreeSet<<Payment as Row>::Key>,
+    /// Receipts.
+    pub receipts: BTreeSet<<Receipt as Row>::Key>,
+    /// Alerts, with their receipts.
+    pub alerts: BTreeSet<<Alert as Row>::Key>,
+    /// Orders of payments. Their accounts are not needed: no money of theirs moves.
+    pub orders: BTreeSet<<Order as Row>::Key>,
+    /// Deliveries that may have come before.
+    pub deliveries: Vec<DeliveryKey>,
+    /// Refunds that may have been counted before.
+    pub refunds: Vec<ReceiptRefundKey>,
 }
 
 impl Needs {
@@ -35,8 +62,35 @@ impl Needs {
             needs.orders.extend(command.orders().into_iter().map(|order| (client, order)));
             needs.order_numbers.extend(command.client_order_no().map(|no| (client, no.to_owned())));
             needs.references.extend(command.reference().map(|(kind, text)| (client, kind, text.to_owned())));
+            needs.payments.add(client, command);
         }
         needs
+    }
+}
+
+impl PaymentNeeds {
+    fn add(&mut self, client: ClientId, command: &Command) {
+        let command = match command {
+            Command::PlaceOrder { payment: PaymentTerms::Provider { payment_no, .. }, .. } => {
+                self.asked_for.insert((client, payment_no.clone()));
+                self.payments.insert((client, payment_no.clone()));
+                return;
+            }
+            Command::Payment(command) => command,
+            _ => return,
+        };
+        self.payments.extend(command.payment_no().map(|number| (client, number.to_owned())));
+        self.receipts.extend(command.receipt_key(client));
+        match command {
+            PaymentCommand::TakeCallback(callback) => {
+                self.deliveries.extend([callback.delivery_key(client), callback.conflicting_key(client)]);
+                self.refunds.extend(callback.refund_key(client));
+            }
+            PaymentCommand::ResolveAlert { alert_id, .. } => {
+                self.alerts.insert((client, *alert_id));
+            }
+            PaymentCommand::Expire { .. } | PaymentCommand::AskAboutUnmatched { .. } => {}
+        }
     }
 }
 
@@ -51,6 +105,19 @@ pub struct WorkingSet {
     pub order_numbers: HashMap<(ClientId, String), OrderId>,
     /// Movement references that are taken, and by which movement.
     pub references: HashMap<Reference, MovementId>,
+    /// Payments.
+    pub payments: Versioned<Payment>,
+    /// Receipts.
+    pub receipts: Versioned<Receipt>,
+    /// Alerts.
+    pub alerts: Versioned<Alert>,
+    /// Deliveries that were dealt with, and what they meant.
+    pub deliveries: HashMap<DeliveryKey, (DeliveryId, DeliveryFingerprint)>,
+    /// Refunds that were counted.
+    pub refunds_known: HashSet<ReceiptRefundKey>,
+    new_deliveries: Vec<DeliveryRecord>,
+    new_refunds: Vec<ReceiptRefund>,
+    new_bodies: Vec<QuarantinedBody>,
     movements: Vec<Movement>,
     entries: Vec<Entry>,
     events: Vec<Event>,
@@ -83,7 +150,19 @@ impl WorkingSet {
     ///
     /// If it changes a row that is not in the set, or by other than one version.
     pub fn apply(&mut self, changes: Changes) {
-        let Changes { accounts, orders, movements, entries, events } = changes;
+        let Changes {
+            accounts,
+            orders,
+            payments,
+            receipts,
+            alerts,
+            movements,
+            deliveries,
+            refunds,
+            bodies,
+            entries,
+            events,
+        } = changes;
         accounts.into_iter().for_each(|account| self.accounts.put(account));
         for order in orders {
             if order.version == Order::FIRST_VERSION {
@@ -96,6 +175,16 @@ impl WorkingSet {
             self.references.insert(reference, movement.id);
             self.movements.push(movement);
         }
+        payments.into_iter().for_each(|payment| self.payments.put(payment));
+        receipts.into_iter().for_each(|receipt| self.receipts.put(receipt));
+        alerts.into_iter().for_each(|alert| self.alerts.put(alert));
+        for delivery in deliveries {
+            self.deliveries.insert(delivery.key(), (delivery.id, delivery.fingerprint));
+            self.new_deliveries.push(delivery);
+        }
+        self.refunds_known.extend(refunds.iter().map(ReceiptRefund::key));
+        self.new_refunds.extend(refunds);
+        self.new_bodies.extend(bodies);
         self.entries.extend(entries);
         self.events.extend(events);
     }
@@ -105,6 +194,12 @@ impl WorkingSet {
         let mut rows = BatchRows {
             accounts: self.accounts.into_net(),
             orders: self.orders.into_net(),
+            payments: self.payments.into_net(),
+            receipts: self.receipts.into_net(),
+            alerts: self.alerts.into_net(),
+            deliveries: self.new_deliveries,
+            refunds: self.new_refunds,
+            bodies: self.new_bodies,
             movements: self.movements,
             entries: self.entries,
             events: self.events,
@@ -118,6 +213,11 @@ impl WorkingSet {
         rows.orders.new.sort_by(|a, b| {
             a.client_id.cmp(&b.client_id).then_with(|| a.client_order_no.cmp(&b.client_order_no))
         });
+        rows.deliveries.sort_by_key(DeliveryRecord::key);
+        rows.refunds.sort_by_key(ReceiptRefund::key);
+        rows.alerts.new.sort_by(|a, b| {
+            (a.client_id, a.kind).cmp(&(b.client_id, b.kind)).then_with(|| a.cause.cmp(&b.cause))
+        });
         rows
     }
 }
@@ -130,6 +230,18 @@ pub struct Changes {
     pub accounts: Vec<Account>,
     /// Orders.
     pub orders: Vec<Order>,
+    /// Payments.
+    pub payments: Vec<Payment>,
+    /// Receipts.
+    pub receipts: Vec<Receipt>,
+    /// Alerts.
+    pub alerts: Vec<Alert>,
+    /// New deliveries.
+    pub deliveries: Vec<DeliveryRecord>,
+    /// New refunds at providers.
+    pub refunds: Vec<ReceiptRefund>,
+    /// Bodies to be kept for a while.
+    pub bodies: Vec<QuarantinedBody>,
     /// New movements.
     pub movements: Vec<Movement>,
     /// New journal rows.
@@ -145,6 +257,18 @@ pub struct BatchRows {
     pub accounts: Net<Account>,
     /// Orders; the new ones are sorted by their numbers.
     pub orders: Net<Order>,
+    /// Payments.
+    pub payments: Net<Payment>,
+    /// Receipts.
+    pub receipts: Net<Receipt>,
+    /// Alerts; the new ones are sorted by their causes.
+    pub alerts: Net<Alert>,
+    /// New deliveries, sorted by their keys.
+    pub deliveries: Vec<DeliveryRecord>,
+    /// New refunds at providers, sorted by their keys.
+    pub refunds: Vec<ReceiptRefund>,
+    /// Bodies to be kept for a while.
+    pub bodies: Vec<QuarantinedBody>,
     /// New movements, sorted by their references.
     pub movements: Vec<Movement>,
     /// New journal rows.

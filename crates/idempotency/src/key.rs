@@ -9,6 +9,9 @@ use uuid::Uuid;
 /// The header that carries a key, and then its aliases; in lower case, as HTTP/2 and the `http` crate spell names.
 pub const HEADER_NAMES: [&str; 3] = ["idempotency-key", "x-idempotency-key", "x-idempotent-key"];
 
+/// What the service's own keys begin with: no printable ASCII character, so no client's key does.
+const SERVICE_MARK: char = '§';
+
 /// The longest key, in characters of its value: quotes and escapes do not count.
 pub const LENGTH_MAX: usize = 255;
 
@@ -92,6 +95,32 @@ impl Key {
             return Err(KeyError::TooLong { length: value.len() });
         }
         Ok(Key(Arc::from(value)))
+    }
+
+    /// The key of something that the service asks of itself, or that a provider asks: a callback, a timer. It has a
+    /// character that no client's key can have, so a client can neither take it, nor reuse it, nor look it up.
+    ///
+    /// `parts` are hashed, each with its length: other parts are another key.
+    pub fn of_service(purpose: &str, parts: &[&[u8]]) -> Key {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Key(Arc::from(format!("{SERVICE_MARK}{purpose}:{digest}")))
+    }
+
+    /// Takes what the database holds: a client's key, or one of the service's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Key::from_value`], for what is neither.
+    pub fn from_stored(value: &str) -> Result<Key, KeyError> {
+        if value.starts_with(SERVICE_MARK) && value.len() <= LENGTH_MAX {
+            return Ok(Key(Arc::from(value)));
+        }
+        Key::from_value(value)
     }
 
     /// The plain value. It is for the database and for the client that sent it, not for logs.

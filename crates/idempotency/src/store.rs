@@ -261,7 +261,7 @@ fn record_from(row: &PgRow) -> sqlx::Result<Record> {
     Ok(Record {
         name: Name {
             client_id: row.try_get("client_id")?,
-            key: Key::from_value(key).map_err(|fault| unreadable("key", fault.into()))?,
+            key: Key::from_stored(key).map_err(|fault| unreadable("key", fault.into()))?,
         },
         operation: row.try_get("operation")?,
         fingerprint: Fingerprint::from_stored(row.try_get("fingerprint_version")?, digest)

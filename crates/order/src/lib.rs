@@ -5,6 +5,7 @@
 //! - [`status`]: the states of an order and what may happen in each, as one total function;
 //! - [`order`]: the order itself;
 //! - [`place`]: the rule that places an order and pays it;
+//! - [`provider`]: the rules of an order that is paid at a provider;
 //! - [`store`]: the SQL of the table `orders`.
 //!
 //! Rules are pure functions: time and new ids come in as arguments. This crate must not know idempotency or
@@ -12,9 +13,10 @@
 
 pub mod order;
 pub mod place;
+pub mod provider;
 pub mod status;
 pub mod store;
 
 pub use order::{Order, OrderId, PaymentMethod};
-pub use place::{PlaceRefusal, Placed, Placement};
+pub use place::{PaymentTerms, PlaceRefusal, Placed, Placement};
 pub use status::{OrderEvent, OrderStatus, StateConflict, Step};

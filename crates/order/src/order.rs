@@ -19,6 +19,8 @@ pub struct OrderId(pub Uuid);
 pub enum PaymentMethod {
     /// At once, from what the account has available.
     Balance,
+    /// By a payment at a provider, which tells of it by a callback.
+    Provider,
 }
 
 impl PaymentMethod {
@@ -26,6 +28,7 @@ impl PaymentMethod {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Balance => "balance",
+            Self::Provider => "provider",
         }
     }
 
@@ -33,6 +36,7 @@ impl PaymentMethod {
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "balance" => Some(Self::Balance),
+            "provider" => Some(Self::Provider),
             _ => None,
         }
     }
@@ -40,7 +44,8 @@ impl PaymentMethod {
 
 /// An order of a client against one of its accounts.
 ///
-/// `refunded_amount` ≤ `captured_amount` ≤ `amount`, all in the account's currency.
+/// `refunded_amount` ≤ `captured_amount` ≤ `amount`, all in the account's currency. Of an order paid at a provider more
+/// than its amount may be captured: what a person has accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Order {
     /// The client it belongs to.

@@ -6,6 +6,32 @@ use money::Amount;
 
 use crate::{Order, OrderId, OrderStatus, PaymentMethod};
 
+/// How an order to be placed shall be paid.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum PaymentTerms {
+    /// At once, from what the account has available.
+    Balance,
+    /// By a payment at a provider.
+    Provider {
+        /// The provider's word.
+        provider: &'static str,
+        /// The number that the provider shall know the payment by.
+        payment_no: String,
+        /// For how long the payment is awaited, in seconds.
+        expires_in_s: u32,
+    },
+}
+
+impl PaymentTerms {
+    /// The method that these are terms of.
+    pub fn method(&self) -> PaymentMethod {
+        match self {
+            Self::Balance => PaymentMethod::Balance,
+            Self::Provider { .. } => PaymentMethod::Provider,
+        }
+    }
+}
+
 /// An order to be placed: what the client asks for, with the ids and the time that the caller made for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Placement {

@@ -7,7 +7,14 @@
 //! - [`decision`]: what one delivery alone asks for, given the payment it speaks of;
 //! - [`api`]: asking a provider, instead of waiting to be told; and asking for refunds;
 //! - [`configuration`] and [`secret`]: how an endpoint's settings are read, and what of them is never printed;
-//! - [`capture`]: captured deliveries, to be checked without a server.
+//! - [`capture`]: captured deliveries, to be checked without a server;
+//! - [`payment`]: the payment of an order, and its number, where everything about it meets;
+//! - [`receipt`]: what a provider says was received, and where that money stands;
+//! - [`alert`]: what a person has to decide;
+//! - [`delivery`]: the record of a delivery;
+//! - [`case`]: all that is known of one payment, while something happens to it;
+//! - [`settle`], [`refund`], [`resolve`]: what a callback, a refund, and a person or a late order do to it;
+//! - [`store`]: the SQL of this crate's tables.
 //!
 //! **The promise.** Nothing is read out of a delivery before its signature was found right, over exactly the bytes that
 //! came. An amount is what the provider wrote, to the last digit, or it is reported as malformed; nothing rounds. An
@@ -16,13 +23,22 @@
 //!
 //! This crate must not know idempotency or any HTTP framework.
 
+pub mod alert;
 pub mod api;
 pub mod capture;
+pub mod case;
 pub mod configuration;
 pub mod decision;
+pub mod delivery;
 pub mod event;
+pub mod payment;
 pub mod provider;
+pub mod receipt;
+pub mod refund;
+pub mod resolve;
 pub mod secret;
+pub mod settle;
+pub mod store;
 
 mod amount_reading;
 mod form;
@@ -31,8 +47,15 @@ mod json;
 mod provider_id;
 mod signature;
 
+pub use alert::{Alert, AlertAction, AlertId, AlertKind, Resolution};
+pub use case::{Case, CaseChanges, Known};
 pub use decision::{Decision, KnownPayment, judge};
+pub use delivery::{DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, QuarantinedBody};
 pub use event::{Event, Notice, Refund, RefundOutcome, RefundSum, ReportedAmount};
+pub use payment::{Payment, PaymentRequest, PaymentStatus};
 pub use provider::{
     Answer, ConfigFault, Delivery, Provider, ProviderKind, Purpose, Reason, Rejection, Verdict,
 };
+pub use receipt::{Funds, Receipt, ReceiptId, ReceiptKey, ReceiptRefund, ReceiptRefundKey, ReceiptState};
+pub use resolve::ResolveRefusal;
+pub use settle::{Effect, Told};

@@ -32,7 +32,7 @@ pub const INSERT_ACCOUNTS: &str = "
 pub fn bind_accounts(arguments: &mut PgArguments, accounts: &[Collecting]) -> Result<(), BoxDynError> {
     arguments.add(accounts.iter().map(|a| a.client_id.0).collect::<Vec<_>>())?;
     arguments.add(accounts.iter().map(|a| a.id().0).collect::<Vec<_>>())?;
-    arguments.add(accounts.iter().map(|a| a.name.as_str()).collect::<Vec<_>>())?;
+    arguments.add(accounts.iter().map(|a| a.name.word().into_owned()).collect::<Vec<_>>())?;
     arguments.add(accounts.iter().map(|a| a.currency.code()).collect::<Vec<_>>())?;
     Ok(())
 }

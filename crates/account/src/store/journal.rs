@@ -15,20 +15,20 @@ use crate::{AccountId, Cause, Entry, EntryId, Side};
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] = &[("INSERT", INSERT), ("STATEMENT", STATEMENT)];
 
-/// Adds rows: `$1` to `$17`, see [`bind_inserts`].
+/// Adds rows: `$1` to `$18`, see [`bind_inserts`].
 pub const INSERT: &str = "
     INSERT INTO journal_entries (
         client_id, entry_id, kind, amount, currency,
         debit_account_id, debit_version, debit_available_after, debit_held_after,
         credit_account_id, credit_version, credit_available_after, credit_held_after,
-        reference, movement_id, order_id, created_at
+        reference, movement_id, order_id, receipt_id, created_at
     )
     SELECT *
     FROM unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::numeric[], $5::text[],
         $6::uuid[], $7::bigint[], $8::numeric[], $9::numeric[],
         $10::uuid[], $11::bigint[], $12::numeric[], $13::numeric[],
-        $14::text[], $15::uuid[], $16::uuid[], $17::timestamptz[]
+        $14::text[], $15::uuid[], $16::uuid[], $17::uuid[], $18::timestamptz[]
     )
     RETURNING 1";
 
@@ -44,11 +44,16 @@ pub fn bind_inserts(arguments: &mut PgArguments, entries: &[Entry]) -> Result<()
     arguments.add(column(entries, |e| e.reference.as_deref()))?;
     arguments.add(column(entries, |e| match e.cause {
         Cause::Movement(movement) => Some(movement.0),
-        Cause::Order(_) => None,
+        Cause::Order(_) | Cause::Receipt { .. } => None,
     }))?;
     arguments.add(column(entries, |e| match e.cause {
         Cause::Movement(_) => None,
         Cause::Order(order) => Some(order),
+        Cause::Receipt { order, .. } => order,
+    }))?;
+    arguments.add(column(entries, |e| match e.cause {
+        Cause::Movement(_) | Cause::Order(_) => None,
+        Cause::Receipt { receipt, .. } => Some(receipt),
     }))?;
     arguments.add(column(entries, |e| e.created_at))?;
     Ok(())

@@ -1,0 +1,111 @@
+//! What can be asked for about payments at providers.
+
+use chrono::TimeDelta;
+use client::ClientId;
+use idempotency::Key;
+use payment_callback::{
+    AlertAction, AlertId, DeliveryFingerprint, DeliveryKey, Event, Notice, ProviderKind, ReceiptKey,
+    ReceiptRefundKey, RefundSum,
+};
+
+/// An effect on a payment at a provider.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PaymentCommand {
+    /// Take in what a provider has told of. Whoever made the command has verified that it was the provider.
+    TakeCallback(Box<CallbackCommand>),
+    /// Resolve an alert.
+    ResolveAlert {
+        /// Which one.
+        alert_id: AlertId,
+        /// How.
+        action: AlertAction,
+        /// Why.
+        note: String,
+    },
+    /// Expire a payment whose time is over.
+    Expire {
+        /// Its number.
+        payment_no: String,
+    },
+    /// Ask a person about money that nobody has asked for in a long time.
+    AskAboutUnmatched {
+        /// The provider.
+        provider: ProviderKind,
+        /// The money's identity there.
+        provider_payment_id: String,
+    },
+}
+
+/// A verified delivery of a provider.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallbackCommand {
+    /// The endpoint that it came to.
+    pub endpoint: String,
+    /// The provider.
+    pub provider: ProviderKind,
+    /// What it says.
+    pub notice: Notice,
+    /// The hash of that.
+    pub fingerprint: DeliveryFingerprint,
+    /// Its bytes, to be kept if a person has to look at them.
+    pub body: Vec<u8>,
+    /// For how long.
+    pub body_kept: TimeDelta,
+}
+
+impl CallbackCommand {
+    /// The name that it goes through the door under: the same for each repetition, another for another content. So a
+    /// repetition is answered from its record as long as that is there, and from the delivery's own row for ever.
+    pub fn door_key(&self) -> Key {
+        let parts = [self.endpoint.as_bytes(), self.notice.delivery_key.as_bytes(), &self.fingerprint.0];
+        Key::of_service("callback", &parts)
+    }
+
+    /// What the delivery is recorded as.
+    pub fn delivery_key(&self, client: ClientId) -> DeliveryKey {
+        (client, self.endpoint.clone(), self.notice.delivery_key.clone())
+    }
+
+    /// What it is recorded as if its own name is another content's: the space keeps it apart from every provider's name.
+    pub fn conflicting_key(&self, client: ClientId) -> DeliveryKey {
+        let name = format!("{} {}", self.notice.delivery_key, &self.fingerprint.to_hex()[..16]);
+        (client, self.endpoint.clone(), name)
+    }
+
+    /// The receipt that it speaks of.
+    pub fn receipt_key(&self, client: ClientId) -> Option<ReceiptKey> {
+        self.notice.event.payment_id().map(|id| (client, self.provider, id.to_owned()))
+    }
+
+    /// The refund that it speaks of, where the provider tells of each by itself.
+    pub fn refund_key(&self, client: ClientId) -> Option<ReceiptRefundKey> {
+        match &self.notice.event {
+            Event::Refunded(refund) if matches!(refund.sum, RefundSum::One(_)) => {
+                Some((client, self.provider, payment_callback::refund::refund_id(refund, &self.notice)))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl PaymentCommand {
+    /// The number of the payment that the command names.
+    pub fn payment_no(&self) -> Option<&str> {
+        match self {
+            Self::TakeCallback(callback) => callback.notice.event.payment_no(),
+            Self::Expire { payment_no } => Some(payment_no),
+            Self::ResolveAlert { .. } | Self::AskAboutUnmatched { .. } => None,
+        }
+    }
+
+    /// The receipt that the command names.
+    pub fn receipt_key(&self, client: ClientId) -> Option<ReceiptKey> {
+        match self {
+            Self::TakeCallback(callback) => callback.receipt_key(client),
+            Self::AskAboutUnmatched { provider, provider_payment_id } => {
+                Some((client, *provider, provider_payment_id.clone()))
+            }
+            Self::ResolveAlert { .. } | Self::Expire { .. } => None,
+        }
+    }
+}

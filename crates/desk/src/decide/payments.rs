@@ -1,0 +1,312 @@
+//! Deciding what has to do with payments at providers.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use client::ClientId;
+use order::{Order, PaymentTerms, Placement, provider};
+use payment_callback::{
+    Alert, AlertAction, AlertId, AlertKind, Case, CaseChanges, Decision as Judgement, DeliveryId,
+    DeliveryRecord, Effect, KnownPayment, Payment, PaymentRequest, PaymentStatus, ProviderKind,
+    QuarantinedBody, Receipt, ReceiptKey, Told, judge,
+};
+
+use crate::announce;
+use crate::command::{CallbackCommand, PaymentCommand};
+use crate::decide::Decision;
+use crate::ids::Ids;
+use crate::working_set::{Changes, WorkingSet};
+use crate::{Outcome, Refusal};
+
+/// Who resolves an alert by the API: whoever holds a key of the client.
+const RESOLVED_BY: &str = "client";
+
+pub(super) fn decide(
+    set: &WorkingSet,
+    client: ClientId,
+    command: &PaymentCommand,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Result<Decision, Refusal> {
+    match command {
+        PaymentCommand::TakeCallback(callback) => Ok(take_callback(set, client, callback, ids, now)),
+        PaymentCommand::ResolveAlert { alert_id, action, note } => {
+            resolve(set, client, *alert_id, *action, note, ids, now)
+        }
+        PaymentCommand::Expire { payment_no } => Ok(expire(set, client, payment_no, ids, now)),
+        PaymentCommand::AskAboutUnmatched { provider, provider_payment_id } => {
+            let key = (client, *provider, provider_payment_id.clone());
+            Ok(ask_about_unmatched(set, client, &key, ids, now))
+        }
+    }
+}
+
+/// Places an order that a payment at a provider shall pay; if the provider has told of it already, it is paid at once.
+pub(super) fn place(
+    set: &WorkingSet,
+    account: &account::Account,
+    placement: Placement,
+    terms: &PaymentTerms,
+    ids: &mut Ids,
+) -> Result<Decision, Refusal> {
+    let PaymentTerms::Provider { provider: word, payment_no, expires_in_s } = terms else {
+        unreachable!("other terms are placed elsewhere")
+    };
+    let (client, now) = (account.client_id, placement.now);
+    let existing = set.payments.get(&(client, payment_no.clone()));
+    if let Some(request) = existing.and_then(|payment| payment.request) {
+        return Err(Refusal::DuplicatePaymentNo {
+            payment_no: payment_no.clone(),
+            existing: request.order_id,
+        });
+    }
+    let order = provider::await_payment(account, placement)?;
+    let request = PaymentRequest {
+        order_id: order.id,
+        provider: ProviderKind::from_word(word).expect("the terms were made of a provider that there is"),
+        amount: order.amount,
+        expires_at: now + TimeDelta::seconds((*expires_in_s).into()),
+    };
+    let receipts = set.receipts.iter().filter(|receipt| {
+        receipt.client_id == client && receipt.payment_no.as_deref() == Some(payment_no.as_str())
+    });
+    let known = payment_callback::Known {
+        payment: existing.cloned(),
+        order: Some(order.clone()),
+        receipts: receipts.cloned().collect(),
+        alerts: open_alerts(set, client),
+    };
+    let placed = announce::payments::order_placed(&order, ids, now);
+    let mut new_id = || ids.take();
+    let mut case = Case::open(client, known, now, &mut new_id);
+    case.ask_for(payment_no, request);
+    let payment = case.payment().expect("it was asked for").clone();
+    let paid = case.order().expect("it was placed").clone();
+    let made = case.close();
+    let mut changes = written(made, ids, now);
+    changes.orders.insert(0, order);
+    changes.events.insert(0, placed);
+    Ok(Decision { outcome: Outcome::OrderPlaced { order: paid, payment: Some(payment) }, changes })
+}
+
+fn take_callback(
+    set: &WorkingSet,
+    client: ClientId,
+    callback: &CallbackCommand,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Decision {
+    let only = |outcome| Decision { outcome, changes: Changes::default() };
+    match set.deliveries.get(&callback.delivery_key(client)) {
+        None => {}
+        Some((id, known)) if *known == callback.fingerprint => return only(Outcome::CallbackRepeated(*id)),
+        Some(_) => {
+            return match set.deliveries.get(&callback.conflicting_key(client)) {
+                Some((id, _)) => only(Outcome::CallbackRepeated(*id)),
+                None => take_conflicting(client, callback, ids, now),
+            };
+        }
+    }
+    let id = DeliveryId(ids.take());
+    let event = &callback.notice.event;
+    let key = callback.receipt_key(client);
+    let receipt = key.as_ref().and_then(|key| set.receipts.get(key));
+    let known = known(set, client, event.payment_no(), receipt);
+    let asked = known.payment.as_ref().and_then(|payment| {
+        let amount = payment.request?.amount;
+        Some(KnownPayment { payment_no: &payment.payment_no, amount })
+    });
+    let decision = judge(event, asked.as_ref());
+    let counted = callback.refund_key(client).is_some_and(|refund| set.refunds_known.contains(&refund));
+    let mut new_id = || ids.take();
+    let mut case = Case::open(client, known, now, &mut new_id);
+    let told = Told { endpoint: &callback.endpoint, provider: callback.provider, notice: &callback.notice };
+    let effect = if counted { Effect::None } else { case.receive(told) };
+    let made = case.close();
+    let record = DeliveryRecord {
+        client_id: client,
+        id,
+        endpoint: callback.endpoint.clone(),
+        delivery_key: callback.notice.delivery_key.clone(),
+        fingerprint: callback.fingerprint,
+        provider: callback.provider,
+        event_type: callback.notice.event_type.clone(),
+        decision,
+        effect,
+        payment_no: event.payment_no().map(str::to_owned),
+        provider_payment_id: event.payment_id().map(str::to_owned),
+        received_at: now,
+    };
+    let mut changes = written(made, ids, now);
+    if effect.is_held() {
+        changes.bodies.push(quarantined(client, callback, ids, now));
+    }
+    changes.deliveries.push(record.clone());
+    Decision { outcome: Outcome::CallbackTaken(record), changes }
+}
+
+/// A known delivery with another content: nothing is done but to ask a person.
+fn take_conflicting(
+    client: ClientId,
+    callback: &CallbackCommand,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Decision {
+    let event = &callback.notice.event;
+    let (_, endpoint, delivery_key) = callback.conflicting_key(client);
+    let record = DeliveryRecord {
+        client_id: client,
+        id: DeliveryId(ids.take()),
+        fingerprint: callback.fingerprint,
+        provider: callback.provider,
+        event_type: callback.notice.event_type.clone(),
+        decision: Judgement::RecordOnly,
+        effect: Effect::Held,
+        payment_no: event.payment_no().map(str::to_owned),
+        provider_payment_id: event.payment_id().map(str::to_owned),
+        received_at: now,
+        endpoint,
+        delivery_key,
+    };
+    let alert = Alert {
+        client_id: client,
+        id: AlertId(ids.take()),
+        kind: AlertKind::DeliveryConflict,
+        cause: format!("delivery:{}:{}", record.endpoint, record.delivery_key),
+        payment_no: record.payment_no.clone(),
+        provider: callback.provider,
+        provider_payment_id: record.provider_payment_id.clone(),
+        receipt_id: None,
+        expected: None,
+        received: None,
+        detail: Some(format!(
+            "the delivery {} came to {} before, with another content",
+            callback.notice.delivery_key, callback.endpoint
+        )),
+        resolution: None,
+        version: 1,
+        created_at: now,
+    };
+    let made = CaseChanges { alerts: vec![alert], ..CaseChanges::default() };
+    let mut changes = written(made, ids, now);
+    changes.bodies.push(quarantined(client, callback, ids, now));
+    changes.deliveries.push(record.clone());
+    Decision { outcome: Outcome::CallbackTaken(record), changes }
+}
+
+fn quarantined(
+    client: ClientId,
+    callback: &CallbackCommand,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> QuarantinedBody {
+    QuarantinedBody {
+        client_id: client,
+        id: ids.take(),
+        endpoint: callback.endpoint.clone(),
+        delivery_key: callback.notice.delivery_key.clone(),
+        body: callback.body.clone(),
+        received_at: now,
+        delete_at: now + callback.body_kept,
+    }
+}
+
+fn resolve(
+    set: &WorkingSet,
+    client: ClientId,
+    id: AlertId,
+    action: AlertAction,
+    note: &str,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Result<Decision, Refusal> {
+    let alert = set.alerts.get(&(client, id)).ok_or(Refusal::AlertNotFound(id))?;
+    let receipt = set
+        .receipts
+        .iter()
+        .find(|receipt| receipt.client_id == client && Some(receipt.id) == alert.receipt_id);
+    let mut known = known(set, client, alert.payment_no.as_deref(), receipt);
+    if !known.alerts.iter().any(|known| known.id == id) {
+        known.alerts.push(alert.clone());
+    }
+    let mut new_id = || ids.take();
+    let mut case = Case::open(client, known, now, &mut new_id);
+    case.resolve(id, action, RESOLVED_BY, note.to_owned())?;
+    let resolved = case.alert(id).expect("it was resolved").clone();
+    let made = case.close();
+    let changes = written(made, ids, now);
+    Ok(Decision { outcome: Outcome::AlertResolved(resolved), changes })
+}
+
+fn expire(
+    set: &WorkingSet,
+    client: ClientId,
+    payment_no: &str,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Decision {
+    let mut new_id = || ids.take();
+    let mut case = Case::open(client, known(set, client, Some(payment_no), None), now, &mut new_id);
+    let outcome = match case.expire_if_due() {
+        true => Outcome::PaymentExpired(case.payment().expect("it was due").clone()),
+        false => Outcome::NothingDue,
+    };
+    let made = case.close();
+    Decision { outcome, changes: written(made, ids, now) }
+}
+
+fn ask_about_unmatched(
+    set: &WorkingSet,
+    client: ClientId,
+    key: &ReceiptKey,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Decision {
+    let receipt = set.receipts.get(key);
+    let mut new_id = || ids.take();
+    let mut case = Case::open(client, known(set, client, None, receipt), now, &mut new_id);
+    case.ask_about_unmatched();
+    let made = case.close();
+    let outcome = match made.alerts.first() {
+        Some(alert) => Outcome::AlertRaised(alert.clone()),
+        None => Outcome::NothingDue,
+    };
+    Decision { outcome, changes: written(made, ids, now) }
+}
+
+/// All that was loaded of the payment of this number; a receipt's own number goes before what somebody calls it.
+fn known(
+    set: &WorkingSet,
+    client: ClientId,
+    payment_no: Option<&str>,
+    receipt: Option<&Receipt>,
+) -> payment_callback::Known {
+    let payment_no = receipt.and_then(|receipt| receipt.payment_no.as_deref()).or(payment_no);
+    let payment = payment_no.and_then(|number| set.payments.get(&(client, number.to_owned())));
+    payment_callback::Known {
+        payment: payment.cloned(),
+        order: payment.and_then(|payment| order_of(set, payment)).cloned(),
+        receipts: receipt.cloned().into_iter().collect(),
+        alerts: match receipt.and_then(|receipt| receipt.open_alert) {
+            Some(id) => set.alerts.get(&(client, id)).cloned().into_iter().collect(),
+            None => Vec::new(),
+        },
+    }
+}
+
+fn order_of<'s>(set: &'s WorkingSet, payment: &Payment) -> Option<&'s Order> {
+    set.order(payment.client_id, payment.request?.order_id)
+}
+
+fn open_alerts(set: &WorkingSet, client: ClientId) -> Vec<Alert> {
+    set.alerts.iter().filter(|alert| alert.client_id == client).cloned().collect()
+}
+
+/// The rows of a case, with the events that tell of them.
+fn written(made: CaseChanges, ids: &mut Ids, now: DateTime<Utc>) -> Changes {
+    let events = announce::payments::of_case(&made, ids, now);
+    let CaseChanges { payments, orders, receipts, refunds, alerts, entries } = made;
+    debug_assert!(
+        payments.iter().all(|payment| payment.status != PaymentStatus::Parked || orders.is_empty()),
+        "a payment without an order changes none"
+    );
+    Changes { payments, orders, receipts, refunds, alerts, entries, events, ..Changes::default() }
+}

@@ -1,0 +1,195 @@
+//! Reading payments, receipts and alerts, and what they lead to.
+//!
+//! Which receipts there are under a number is asked after the number's payment was read: whoever adds a receipt changes
+//! the payment's version, so one that is added later is noticed when the batch is saved.
+
+use order::PaymentMethod;
+use payment_callback::store::{alerts, deliveries, payments, receipts};
+use payment_callback::{Alert, Payment, Receipt};
+
+use super::ask;
+use crate::connection::LaneConnection;
+use crate::fault::{Conflict, Fault};
+use crate::versioned::Row;
+use crate::working_set::{PaymentNeeds, WorkingSet};
+
+/// Reads, without a lock, what the commands name and what that leads to, and adds to `needs` what was found.
+pub(super) async fn follow_names(
+    connection: &mut LaneConnection,
+    needs: &mut PaymentNeeds,
+    set: &mut WorkingSet,
+) -> Result<(), Fault> {
+    payments_of_orders(connection, needs, set).await?;
+    let read = load_alerts(connection, &needs.alerts.iter().cloned().collect::<Vec<_>>(), false).await?;
+    receipts_of_alerts(connection, needs, &read).await?;
+    read.into_iter().for_each(|alert| set.alerts.load(alert));
+
+    let keys: Vec<_> = needs.receipts.iter().cloned().collect();
+    follow_receipts(needs, load_receipts(connection, &keys, false).await?, set);
+
+    let keys: Vec<_> = needs.payments.iter().cloned().collect();
+    let read = load_payments(connection, &keys, false).await?;
+    let requests = read.iter().filter_map(|payment| Some((payment.client_id, payment.request?.order_id)));
+    needs.orders.extend(requests);
+    read.into_iter().for_each(|payment| set.payments.load(payment));
+
+    let keys: Vec<_> = needs.orders.iter().filter(|key| set.orders.get(key).is_none()).copied().collect();
+    if !keys.is_empty() {
+        let orders =
+            ask(connection, async |connection| order::store::load(connection, &keys, false).await).await?;
+        orders.into_iter().for_each(|order| set.orders.load(order));
+    }
+
+    let keys = receipts_under_numbers(connection, needs, set).await?;
+    follow_receipts(needs, load_receipts(connection, &keys, false).await?, set);
+
+    let keys: Vec<_> = needs.alerts.iter().filter(|key| set.alerts.get(key).is_none()).copied().collect();
+    let read = load_alerts(connection, &keys, false).await?;
+    read.into_iter().for_each(|alert| set.alerts.load(alert));
+    Ok(())
+}
+
+/// Reads again, with locks and in their order, what [`follow_names`] has found.
+///
+/// # Errors
+///
+/// A conflict, if a row names another by now that was not found before: the batch begins anew.
+pub(super) async fn load_locked(
+    connection: &mut LaneConnection,
+    needs: &mut PaymentNeeds,
+    set: &mut WorkingSet,
+) -> Result<(), Fault> {
+    let keys: Vec<_> = needs.payments.iter().cloned().collect();
+    let read = load_payments(connection, &keys, true).await?;
+    read.into_iter().for_each(|payment| set.payments.load(payment));
+    let late = receipts_under_numbers(connection, needs, set).await?;
+    needs.receipts.extend(late);
+    let keys: Vec<_> = needs.receipts.iter().cloned().collect();
+    let read = load_receipts(connection, &keys, true).await?;
+    read.into_iter().for_each(|receipt| set.receipts.load(receipt));
+    let keys: Vec<_> = needs.alerts.iter().copied().collect();
+    let read = load_alerts(connection, &keys, true).await?;
+    read.into_iter().for_each(|alert| set.alerts.load(alert));
+    if is_complete(set) { Ok(()) } else { Err(Fault::Conflict(Conflict::VersionMoved)) }
+}
+
+/// Which of the deliveries and refunds that the commands bring are known. A row that is added meanwhile is a unique
+/// violation.
+pub(super) async fn look_for_taken_keys(
+    connection: &mut LaneConnection,
+    needs: &PaymentNeeds,
+    set: &mut WorkingSet,
+) -> Result<(), Fault> {
+    if !needs.deliveries.is_empty() {
+        let keys = &needs.deliveries;
+        let known = ask(connection, async |connection| deliveries::known(connection, keys).await).await?;
+        set.deliveries.extend(known);
+    }
+    if !needs.refunds.is_empty() {
+        let keys = &needs.refunds;
+        let known =
+            ask(connection, async |connection| receipts::refunds_known(connection, keys).await).await?;
+        set.refunds_known.extend(known);
+    }
+    Ok(())
+}
+
+/// Whether everything that the rows name was loaded too.
+fn is_complete(set: &WorkingSet) -> bool {
+    let has_order = |payment: &Payment| {
+        payment.request.is_none_or(|request| set.order(payment.client_id, request.order_id).is_some())
+    };
+    let has_payment_and_alert = |receipt: &Receipt| {
+        let payment = receipt.payment_no.clone().map(|number| (receipt.client_id, number));
+        payment.is_none_or(|key| set.payments.get(&key).is_some())
+            && receipt.open_alert.is_none_or(|alert| set.alerts.get(&(receipt.client_id, alert)).is_some())
+    };
+    set.payments.iter().all(has_order) && set.receipts.iter().all(has_payment_and_alert)
+}
+
+async fn payments_of_orders(
+    connection: &mut LaneConnection,
+    needs: &mut PaymentNeeds,
+    set: &WorkingSet,
+) -> Result<(), Fault> {
+    let at_providers = set.orders.iter().filter(|order| order.payment_method == PaymentMethod::Provider);
+    let orders: Vec<_> = at_providers.map(Row::key).collect();
+    if !orders.is_empty() {
+        let numbers =
+            ask(connection, async |connection| payments::numbers_of_orders(connection, &orders).await);
+        needs.payments.extend(numbers.await?);
+    }
+    Ok(())
+}
+
+async fn receipts_of_alerts(
+    connection: &mut LaneConnection,
+    needs: &mut PaymentNeeds,
+    read: &[Alert],
+) -> Result<(), Fault> {
+    for alert in read {
+        needs.payments.extend(alert.payment_no.clone().map(|number| (alert.client_id, number)));
+    }
+    let ids: Vec<_> = read.iter().filter_map(|alert| Some((alert.client_id, alert.receipt_id?))).collect();
+    if !ids.is_empty() {
+        let keys = ask(connection, async |connection| receipts::keys_of_ids(connection, &ids).await);
+        needs.receipts.extend(keys.await?);
+    }
+    Ok(())
+}
+
+/// What the receipts under the numbers that orders ask for are known by, of those numbers that are there.
+async fn receipts_under_numbers(
+    connection: &mut LaneConnection,
+    needs: &PaymentNeeds,
+    set: &WorkingSet,
+) -> Result<Vec<<Receipt as Row>::Key>, Fault> {
+    let there = needs.asked_for.iter().filter(|number| set.payments.get(number).is_some());
+    let numbers: Vec<_> = there.cloned().collect();
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    ask(connection, async |connection| receipts::keys_of_payments(connection, &numbers).await).await
+}
+
+fn follow_receipts(needs: &mut PaymentNeeds, read: Vec<Receipt>, set: &mut WorkingSet) {
+    for receipt in read {
+        needs.receipts.insert(receipt.key());
+        needs.payments.extend(receipt.payment_no.clone().map(|number| (receipt.client_id, number)));
+        needs.alerts.extend(receipt.open_alert.map(|alert| (receipt.client_id, alert)));
+        set.receipts.load(receipt);
+    }
+}
+
+async fn load_payments(
+    connection: &mut LaneConnection,
+    keys: &[<Payment as Row>::Key],
+    locked: bool,
+) -> Result<Vec<Payment>, Fault> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    ask(connection, async |connection| payments::load(connection, keys, locked).await).await
+}
+
+async fn load_receipts(
+    connection: &mut LaneConnection,
+    keys: &[<Receipt as Row>::Key],
+    locked: bool,
+) -> Result<Vec<Receipt>, Fault> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    ask(connection, async |connection| receipts::load(connection, keys, locked).await).await
+}
+
+async fn load_alerts(
+    connection: &mut LaneConnection,
+    keys: &[<Alert as Row>::Key],
+    locked: bool,
+) -> Result<Vec<Alert>, Fault> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    ask(connection, async |connection| alerts::load(connection, keys, locked).await).await
+}

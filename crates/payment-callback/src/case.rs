@@ -1,0 +1,304 @@
+//! A case: everything that is known of one payment, while one thing happens to it.
+//!
+//! The rules change the rows of a case in place and note what is to be booked; [`Case::close`] answers with what
+//! changed. It does no I/O: time and ids are given.
+
+use std::collections::BTreeMap;
+
+use account::{Cause, Collecting, CollectingName, Entry, EntryId, EntryKind, Side};
+use chrono::{DateTime, Utc};
+use client::ClientId;
+use money::Amount;
+use order::Order;
+use uuid::Uuid;
+
+use crate::{
+    Alert, AlertAction, AlertId, AlertKind, Payment, PaymentStatus, Receipt, ReceiptId, ReceiptKey,
+    ReceiptRefund, Resolution,
+};
+
+/// What was read of a payment.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Known {
+    /// The payment, if its number has a row.
+    pub payment: Option<Payment>,
+    /// Its order, if it has one.
+    pub order: Option<Order>,
+    /// The receipts that it is about.
+    pub receipts: Vec<Receipt>,
+    /// Their open alerts, and the one that it is about.
+    pub alerts: Vec<Alert>,
+}
+
+/// What came of a case: rows to be written, each new or the next version of what was read. An order may stand there
+/// in several versions.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct CaseChanges {
+    /// The payment.
+    pub payments: Vec<Payment>,
+    /// The order, version by version.
+    pub orders: Vec<Order>,
+    /// Receipts.
+    pub receipts: Vec<Receipt>,
+    /// Refunds that count from now on.
+    pub refunds: Vec<ReceiptRefund>,
+    /// Alerts.
+    pub alerts: Vec<Alert>,
+    /// Journal rows.
+    pub entries: Vec<Entry>,
+}
+
+/// A row as it was read, and as it shall be.
+#[derive(Debug)]
+struct Held<R> {
+    before: Option<R>,
+    now: R,
+}
+
+impl<R: Clone> Held<R> {
+    fn read(row: R) -> Self {
+        Self { before: Some(row.clone()), now: row }
+    }
+
+    fn made(row: R) -> Self {
+        Self { before: None, now: row }
+    }
+}
+
+/// A case at work.
+pub struct Case<'i> {
+    pub(crate) client_id: ClientId,
+    pub(crate) now: DateTime<Utc>,
+    ids: &'i mut dyn FnMut() -> Uuid,
+    payment: Option<Held<Payment>>,
+    order: Option<Order>,
+    receipts: BTreeMap<ReceiptKey, Held<Receipt>>,
+    alerts: BTreeMap<AlertId, Held<Alert>>,
+    made: CaseChanges,
+}
+
+impl std::fmt::Debug for Case<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Case")
+            .field("payment", &self.payment)
+            .field("order", &self.order)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'i> Case<'i> {
+    /// Opens a case on what was read. `ids` gives as many ids as it takes, the same ones at every attempt.
+    pub fn open(
+        client_id: ClientId,
+        known: Known,
+        now: DateTime<Utc>,
+        ids: &'i mut dyn FnMut() -> Uuid,
+    ) -> Self {
+        let Known { payment, order, receipts, alerts } = known;
+        Self {
+            client_id,
+            now,
+            ids,
+            payment: payment.map(Held::read),
+            order,
+            receipts: receipts.into_iter().map(|receipt| (receipt.key(), Held::read(receipt))).collect(),
+            alerts: alerts.into_iter().map(|alert| (alert.id, Held::read(alert))).collect(),
+            made: CaseChanges::default(),
+        }
+    }
+
+    /// What changed. Whoever changed a receipt changed its payment's version too, so that all who have to do with one
+    /// number meet in one row.
+    pub fn close(mut self) -> CaseChanges {
+        let receipts = self.receipts.into_values().filter(|held| held.before.as_ref() != Some(&held.now));
+        self.made.receipts = receipts
+            .map(|Held { before, now }| Receipt {
+                version: before.map_or(1, |before| before.version + 1),
+                updated_at: self.now,
+                ..now
+            })
+            .collect();
+        let alerts = self.alerts.into_values().filter(|held| held.before.as_ref() != Some(&held.now));
+        self.made.alerts = alerts
+            .map(|Held { before, now }| Alert {
+                version: before.map_or(1, |before| before.version + 1),
+                ..now
+            })
+            .collect();
+        if let Some(Held { before, now }) = self.payment
+            && (before.as_ref() != Some(&now) || !self.made.receipts.is_empty())
+        {
+            self.made.payments.push(Payment {
+                version: before.map_or(1, |before| before.version + 1),
+                updated_at: self.now,
+                ..now
+            });
+        }
+        self.made
+    }
+
+    /// The payment as it is now.
+    pub fn payment(&self) -> Option<&Payment> {
+        self.payment.as_ref().map(|held| &held.now)
+    }
+
+    /// The order as it is now.
+    pub fn order(&self) -> Option<&Order> {
+        self.order.as_ref()
+    }
+
+    /// An alert as it is now.
+    pub fn alert(&self, id: AlertId) -> Option<&Alert> {
+        self.alerts.get(&id).map(|held| &held.now)
+    }
+
+    pub(crate) fn receipt(&self, key: &ReceiptKey) -> Option<&Receipt> {
+        self.receipts.get(key).map(|held| &held.now)
+    }
+
+    pub(crate) fn receipt_of(&self, id: ReceiptId) -> Option<&Receipt> {
+        self.receipts.values().map(|held| &held.now).find(|receipt| receipt.id == id)
+    }
+
+    pub(crate) fn receipt_keys(&self) -> Vec<ReceiptKey> {
+        self.receipts.keys().cloned().collect()
+    }
+
+    pub(crate) fn set_payment(&mut self, payment: Payment) {
+        match &mut self.payment {
+            Some(held) => held.now = payment,
+            None => self.payment = Some(Held::made(payment)),
+        }
+    }
+
+    pub(crate) fn set_payment_status(&mut self, status: PaymentStatus) {
+        if let Some(held) = &mut self.payment {
+            held.now.status = status;
+        }
+    }
+
+    /// The order's next version. Each is written down, and told of, by itself.
+    pub(crate) fn advance_order(&mut self, order: Order) {
+        self.order = Some(order.clone());
+        self.made.orders.push(order);
+    }
+
+    /// Keeps a receipt, and the row of its number, where receipts and the order that asks for them meet.
+    pub(crate) fn set_receipt(&mut self, receipt: Receipt) {
+        if let (None, Some(payment_no)) = (&self.payment, &receipt.payment_no) {
+            self.set_payment(Payment::parked(self.client_id, payment_no.clone(), self.now));
+        }
+        match self.receipts.get_mut(&receipt.key()) {
+            Some(held) => held.now = receipt,
+            None => {
+                self.receipts.insert(receipt.key(), Held::made(receipt));
+            }
+        }
+    }
+
+    pub(crate) fn note_refund(&mut self, refund: ReceiptRefund) {
+        self.made.refunds.push(refund);
+    }
+
+    pub(crate) fn new_id(&mut self) -> Uuid {
+        (self.ids)()
+    }
+
+    /// Raises an alert, and ends the receipt's open one, which it takes the place of; unless that says the same.
+    pub(crate) fn raise(&mut self, raised: Raised<'_>) {
+        let Raised { kind, cause, receipt, expected, received, detail } = raised;
+        if let Some(open) = receipt.open_alert.and_then(|id| self.alert(id))
+            && (open.kind, open.expected, open.received) == (kind, expected, received)
+        {
+            return;
+        }
+        self.supersede(receipt);
+        let id = AlertId(self.new_id());
+        receipt.open_alert = Some(id);
+        let alert = Alert {
+            client_id: self.client_id,
+            id,
+            kind,
+            cause,
+            payment_no: receipt.payment_no.clone(),
+            provider: receipt.provider,
+            provider_payment_id: Some(receipt.provider_payment_id.clone()),
+            receipt_id: Some(receipt.id),
+            expected,
+            received,
+            detail,
+            resolution: None,
+            version: 1,
+            created_at: self.now,
+        };
+        self.alerts.insert(id, Held::made(alert));
+    }
+
+    /// Adds an alert that is about no receipt.
+    pub fn raise_apart(&mut self, alert: Alert) {
+        self.alerts.insert(alert.id, Held::made(alert));
+    }
+
+    /// Ends the receipt's open alert, which what came later has answered.
+    pub(crate) fn supersede(&mut self, receipt: &mut Receipt) {
+        if let Some(id) = receipt.open_alert.take() {
+            let note = "answered by what the provider told of later".to_owned();
+            self.end_alert(id, AlertAction::Superseded, "service", note);
+        }
+    }
+
+    pub(crate) fn end_alert(&mut self, id: AlertId, action: AlertAction, by: &str, note: String) {
+        if let Some(held) = self.alerts.get_mut(&id).filter(|held| held.now.resolution.is_none()) {
+            held.now.resolution = Some(Resolution { action, by: by.to_owned(), at: self.now, note });
+        }
+    }
+
+    /// Books a movement of a receipt's money. Nothing of nothing is booked.
+    pub(crate) fn book(&mut self, receipt: &Receipt, kind: EntryKind, amount: Amount) {
+        if amount.is_zero() {
+            return;
+        }
+        let account = |name| {
+            Side::Collecting(Collecting { client_id: self.client_id, name, currency: amount.currency() })
+        };
+        let clearing = CollectingName::Clearing(receipt.provider.word());
+        let (debit, credit) = match kind {
+            EntryKind::PaymentSettled => (clearing, CollectingName::Revenue),
+            EntryKind::PaymentUnapplied => (clearing, CollectingName::UnappliedReceipts),
+            EntryKind::PaymentReversed | EntryKind::UnappliedRefunded => {
+                (CollectingName::UnappliedReceipts, clearing)
+            }
+            EntryKind::PaymentApplied => (CollectingName::UnappliedReceipts, CollectingName::Revenue),
+            EntryKind::RefundOwed => (CollectingName::UnappliedReceipts, CollectingName::RefundsOwed),
+            EntryKind::OwedRefunded => (CollectingName::RefundsOwed, clearing),
+            EntryKind::PaymentRefunded => (CollectingName::Revenue, clearing),
+            EntryKind::Deposit | EntryKind::Withdrawal | EntryKind::Transfer | EntryKind::OrderPayment => {
+                unreachable!("a receipt's money is booked by kinds of its own")
+            }
+        };
+        let order = self.order.as_ref().map(|order| order.id.0);
+        let (debit, credit) = (account(debit), account(credit));
+        let id = EntryId(self.new_id());
+        self.made.entries.push(Entry {
+            client_id: self.client_id,
+            id,
+            kind,
+            amount,
+            debit,
+            credit,
+            reference: None,
+            cause: Cause::Receipt { receipt: receipt.id.0, order },
+            created_at: self.now,
+        });
+    }
+}
+
+/// An alert to be raised about a receipt.
+pub(crate) struct Raised<'r> {
+    pub(crate) kind: AlertKind,
+    pub(crate) cause: String,
+    pub(crate) receipt: &'r mut Receipt,
+    pub(crate) expected: Option<Amount>,
+    pub(crate) received: Option<Amount>,
+    pub(crate) detail: Option<String>,
+}

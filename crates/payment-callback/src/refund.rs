@@ -1,0 +1,107 @@
+//! What a provider says it has given back.
+//!
+//! It is taken by running total: a provider that tells each refund by its own id is added up, each id once. What was
+//! told of before its payment waits for it.
+
+use account::EntryKind;
+use money::Amount;
+
+use crate::case::Case;
+use crate::receipt::minor;
+use crate::settle::{Effect, Told, names_another_payment};
+use crate::{AlertKind, Funds, Notice, ReceiptKey, ReceiptRefund, Refund, RefundOutcome, RefundSum};
+
+impl Case<'_> {
+    pub(crate) fn receive_refund(&mut self, told_of: Told<'_>, refund: &Refund) -> Effect {
+        if refund.outcome == RefundOutcome::Closed {
+            return Effect::None;
+        }
+        let payment_no = refund.payment_no.as_deref();
+        let mut receipt = self.receipt_for(told_of.provider, payment_no, &refund.payment_id);
+        let reported = refund.sum.amount();
+        if refund.outcome == RefundOutcome::Abnormal {
+            let stuck = "a refund is stuck at the provider; it has to be ended there".to_owned();
+            return self.ask_beside(told_of, receipt, AlertKind::RefundAttention, reported, Some(stuck));
+        }
+        let misnamed = names_another_payment(&receipt, payment_no);
+        let (Some(amount), false) = (reported.exact(), misnamed) else {
+            return self.ask_beside(told_of, receipt, AlertKind::RefundMismatched, reported, None);
+        };
+        let funds = receipt.funds.unwrap_or(Funds::nothing(amount.currency()));
+        let told = match &refund.sum {
+            RefundSum::RunningTotal(_) => Some(amount),
+            RefundSum::One(_) => funds.refund_told.checked_add(amount).ok(),
+        };
+        let Some(told) = told.filter(|told| fits(*told, &funds)) else {
+            return self.ask_beside(told_of, receipt, AlertKind::RefundMismatched, reported, None);
+        };
+        // Less than was told of before is older.
+        if minor(told) <= minor(funds.refund_told) {
+            return Effect::None;
+        }
+        receipt.funds = Some(Funds { refund_told: told, ..funds });
+        if let RefundSum::One(_) = refund.sum {
+            self.note_refund(ReceiptRefund {
+                client_id: self.client_id,
+                provider: told_of.provider,
+                provider_payment_id: refund.payment_id.clone(),
+                provider_refund_id: refund_id(refund, told_of.notice),
+                amount,
+                created_at: self.now,
+            });
+        }
+        let key = receipt.key();
+        self.set_receipt(receipt);
+        if self.book_told_refunds(&key) { Effect::Refunded } else { Effect::RefundParked }
+    }
+
+    /// Books what the provider has told of as given back and what is not booked yet, as far as money was received:
+    /// first from what is owed back, then from what has paid the order, and the rest from what has paid nothing.
+    pub(crate) fn book_told_refunds(&mut self, key: &ReceiptKey) -> bool {
+        let Some(mut receipt) = self.receipt(key).cloned() else { return false };
+        let Some(mut funds) = receipt.funds else { return false };
+        let due = minor(funds.refund_told).min(minor(funds.received)) - minor(funds.refunded);
+        if due <= 0 {
+            return false;
+        }
+        let currency = funds.currency();
+        let part = |units: i128| {
+            Amount::from_minor_units(units.unsigned_abs(), currency).expect("a part of an amount")
+        };
+        let from_owed = due.min(minor(funds.owed));
+        let from_applied = (due - from_owed).min(minor(funds.applied));
+        let (owed, applied) = (part(from_owed), part(from_applied));
+        let unapplied = part(due - from_owed - from_applied);
+        self.book(&receipt, EntryKind::OwedRefunded, owed);
+        self.book(&receipt, EntryKind::PaymentRefunded, applied);
+        self.book(&receipt, EntryKind::UnappliedRefunded, unapplied);
+        funds.refunded = part(minor(funds.refunded) + due);
+        funds.owed = part(minor(funds.owed) - from_owed);
+        funds.applied = part(minor(funds.applied) - from_applied);
+        receipt.funds = Some(funds);
+        if from_applied > 0
+            && let Some(Ok(order)) = self.order().map(|order| order.refunded_at_provider(applied, self.now))
+        {
+            self.advance_order(order);
+        }
+        // Nothing is left to ask about.
+        if receipt.state.is_open() && funds.unapplied_minor_units() == 0 && !funds.received.is_zero() {
+            self.supersede(&mut receipt);
+        }
+        self.set_receipt(receipt);
+        true
+    }
+}
+
+/// By what a refund of a provider that tells of each by itself is known: its own id, else our number of it, else the
+/// delivery that told of it.
+pub fn refund_id(refund: &Refund, notice: &Notice) -> String {
+    let own = refund.refund_id.as_ref().or(refund.refund_no.as_ref());
+    own.unwrap_or(&notice.delivery_key).clone()
+}
+
+/// Whether so much can have been given back: of the currency that was received, and no more than that; of money that
+/// was not told of yet, anything.
+fn fits(told: Amount, funds: &Funds) -> bool {
+    told.currency() == funds.currency() && (funds.received.is_zero() || minor(told) <= minor(funds.received))
+}

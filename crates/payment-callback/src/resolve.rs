@@ -1,0 +1,164 @@
+//! What a person, or an order that is placed later, does to money that was received.
+
+use account::EntryKind;
+
+use crate::case::Case;
+use crate::{
+    AlertAction, AlertId, AlertKind, Funds, Payment, PaymentRequest, PaymentStatus, Receipt, ReceiptState,
+};
+
+/// Why an alert is not resolved so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ResolveRefusal {
+    /// It was resolved before.
+    #[error("the alert was resolved before, by {}", .0.as_str())]
+    Resolved(AlertAction),
+    /// The money cannot pay its order.
+    #[error("what was received cannot pay an order: {0}")]
+    NotAcceptable(&'static str),
+}
+
+impl Case<'_> {
+    /// Resolves an alert.
+    ///
+    /// # Errors
+    ///
+    /// If it is resolved already, or the action cannot be taken with what it is about.
+    ///
+    /// # Panics
+    ///
+    /// If the alert was not read with the case.
+    pub fn resolve(
+        &mut self,
+        id: AlertId,
+        action: AlertAction,
+        by: &str,
+        note: String,
+    ) -> Result<(), ResolveRefusal> {
+        self.expire_if_due();
+        let alert = self.alert(id).expect("a case about an alert has read it").clone();
+        if let Some(resolution) = &alert.resolution {
+            return Err(ResolveRefusal::Resolved(resolution.action));
+        }
+        let receipt = alert.receipt_id.and_then(|id| self.receipt_of(id)).cloned();
+        match (action, receipt) {
+            (AlertAction::Accept, receipt) => self.accept(alert.kind, receipt)?,
+            (AlertAction::Refund, receipt) => self.owe_back(alert.kind, receipt)?,
+            (AlertAction::Dismiss | AlertAction::Superseded, Some(receipt)) => self.dismiss(id, receipt),
+            (AlertAction::Dismiss | AlertAction::Superseded, None) => {}
+        }
+        self.end_alert(id, action, by, note);
+        Ok(())
+    }
+
+    fn accept(&mut self, kind: AlertKind, receipt: Option<Receipt>) -> Result<(), ResolveRefusal> {
+        let no = |why| Err(ResolveRefusal::NotAcceptable(why));
+        let Some(mut receipt) = receipt else { return no("the alert is about no receipt") };
+        if !matches!(kind, AlertKind::Mismatched | AlertKind::Excess) {
+            return no("only what is mismatched or in excess can be accepted");
+        }
+        let request = self.payment().filter(|payment| payment.status == PaymentStatus::Pending);
+        let Some(request) = request.and_then(|payment| payment.request) else {
+            return no("its order is not awaiting payment");
+        };
+        let Some(funds) = receipt.funds.filter(|_| receipt.state.is_open()) else {
+            return no("no amount of it is known, or it was decided about before");
+        };
+        if funds.currency() != request.amount.currency() {
+            return no("it is of another currency than the order");
+        }
+        let Some(unapplied) = funds.unapplied() else { return no("nothing of it is left") };
+        self.book(&receipt, EntryKind::PaymentApplied, unapplied);
+        receipt.state = ReceiptState::Accepted;
+        receipt.open_alert = None;
+        self.pay_order(&mut receipt, funds);
+        self.set_receipt(receipt);
+        Ok(())
+    }
+
+    fn owe_back(&mut self, kind: AlertKind, receipt: Option<Receipt>) -> Result<(), ResolveRefusal> {
+        let receipt = receipt.filter(|_| asks_about_money(kind));
+        let unapplied = receipt.and_then(|receipt| Some((receipt.funds?.unapplied()?, receipt)));
+        let Some((unapplied, mut receipt)) = unapplied else {
+            return Err(ResolveRefusal::NotAcceptable("nothing of it is left that could be given back"));
+        };
+        self.book(&receipt, EntryKind::RefundOwed, unapplied);
+        let funds = receipt.funds.expect("what is unapplied is of funds");
+        let owed = funds.owed.checked_add(unapplied).expect("no more than was received");
+        receipt.funds = Some(Funds { owed, ..funds });
+        if receipt.state.is_open() || receipt.state == ReceiptState::Dismissed {
+            receipt.state = ReceiptState::RefundOwed;
+        }
+        receipt.open_alert = None;
+        self.set_receipt(receipt);
+        Ok(())
+    }
+
+    fn dismiss(&mut self, id: AlertId, mut receipt: Receipt) {
+        if receipt.open_alert != Some(id) {
+            return;
+        }
+        receipt.open_alert = None;
+        if receipt.state.is_open() {
+            receipt.state = ReceiptState::Dismissed;
+        }
+        self.set_receipt(receipt);
+    }
+
+    /// Asks for a payment under a number. Whatever a provider has told of under it before is judged now, in the order
+    /// in which it came. The case's order must be the one that is placed.
+    ///
+    /// # Panics
+    ///
+    /// If the number's payment has request already: that was to be refused before.
+    pub fn ask_for(&mut self, payment_no: &str, request: PaymentRequest) {
+        let pending = Payment::pending(self.client_id, payment_no.to_owned(), request, self.now);
+        let payment = match self.payment() {
+            None => pending,
+            Some(parked) => {
+                assert_eq!(parked.status, PaymentStatus::Parked, "a payment is asked for once");
+                let (version, created_at) = (parked.version, parked.created_at);
+                Payment { version, created_at, ..pending }
+            }
+        };
+        self.set_payment(payment);
+        let mut keys = self.receipt_keys();
+        keys.sort_by_key(|key| self.receipt(key).map(|receipt| (receipt.created_at, receipt.id)));
+        for key in keys {
+            let Some(mut receipt) = self.receipt(&key).cloned().filter(|receipt| receipt.state.is_open())
+            else {
+                continue;
+            };
+            match receipt.funds {
+                // A refund that overtook its payment still waits for it.
+                Some(funds) if funds.received.is_zero() && !funds.refund_told.is_zero() => continue,
+                before @ Some(_) => {
+                    self.judge(&mut receipt, before);
+                }
+                None => receipt.state = ReceiptState::Mismatched,
+            }
+            self.set_receipt(receipt);
+            self.book_told_refunds(&key);
+        }
+    }
+
+    /// Raises the alert about money that nobody has asked for in all this time, unless somebody has, or it is raised.
+    pub fn ask_about_unmatched(&mut self) {
+        for key in self.receipt_keys() {
+            let Some(mut receipt) = self.receipt(&key).cloned() else { continue };
+            if receipt.state == ReceiptState::Unmatched && receipt.open_alert.is_none() {
+                let received = receipt.funds.map(|funds| funds.received);
+                self.ask_about(&mut receipt, AlertKind::Unmatched, received, None);
+                self.set_receipt(receipt);
+            }
+        }
+    }
+}
+
+/// Whether the alert asks what shall become of received money.
+fn asks_about_money(kind: AlertKind) -> bool {
+    match kind {
+        AlertKind::Mismatched | AlertKind::Late | AlertKind::Excess | AlertKind::Unmatched => true,
+        AlertKind::DeliveryConflict | AlertKind::RefundMismatched | AlertKind::RefundAttention => false,
+    }
+}
