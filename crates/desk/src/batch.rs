@@ -10,6 +10,7 @@ use account::{Entry, Side};
 use chrono::{DateTime, Utc};
 use idempotency::store::Claim;
 use idempotency::{Name, Record, RecordStatus, Verdict};
+use payment_callback::Alert;
 use sqlx::PgConnection;
 
 use crate::connection::LaneConnection;
@@ -104,6 +105,7 @@ impl Bench {
         let now = self.clock.now();
         let (mut decided, writes) = self.decide(set, runnable, now);
         let collecting = writes.collecting.clone();
+        let raised = writes.rows.alerts.new.clone();
         self.hooks.after(Step::Decided).await;
 
         if let Err(fault) = self.save(writes).await {
@@ -124,6 +126,7 @@ impl Bench {
         }
         self.hooks.after(Step::Committed).await;
         self.collecting_known.extend(collecting);
+        raised.iter().for_each(warn_of);
 
         for Decided { job, record } in decided {
             self.remembered.note(&record);
@@ -258,6 +261,19 @@ impl Bench {
         }
         self.hooks.after(Step::RolledBack).await;
     }
+}
+
+/// One line for each alert, when it is committed: somebody has to decide.
+fn warn_of(alert: &Alert) {
+    tracing::warn!(
+        alert_id = %alert.id,
+        kind = alert.kind.as_str(),
+        payment_no = alert.payment_no,
+        provider = alert.provider.word(),
+        provider_payment_id = alert.provider_payment_id,
+        "a payment needs a decision: POST /v1/payment-alerts/{}/resolve",
+        alert.id
+    );
 }
 
 fn unsettle(decided: Vec<Decided>) -> Vec<Job> {

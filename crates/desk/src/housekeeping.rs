@@ -1,4 +1,4 @@
-//! Work that keeps the tables small: deleting records past their retention, rolling up collecting accounts.
+//! Work that keeps the tables small: deleting records and quarantined bodies past their retention, rolling up collecting accounts.
 //!
 //! Every server does it, in small transactions that pass over rows which another one has in hand. It is harmless
 //! when done twice or stopped at any point, and it never takes a lock that an order waits for.
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use account::store::collecting;
 use idempotency::store;
+use payment_callback::store::deliveries;
 use sqlx::PgPool;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,8 @@ pub struct Round {
     pub records_deleted: u64,
     /// Rows of collecting accounts replaced by their sums.
     pub totals_rolled_up: i64,
+    /// Bodies of quarantined deliveries deleted.
+    pub bodies_deleted: u64,
 }
 
 /// Keeps house until `stop`.
@@ -54,6 +57,13 @@ pub async fn once(database: &Database, clock: &dyn Clock) -> sqlx::Result<Round>
         loop {
             let deleted = store::delete_expired(pool, client, clock.now(), ROWS_MAX).await?;
             round.records_deleted += deleted;
+            if deleted == 0 {
+                break;
+            }
+        }
+        loop {
+            let deleted = deliveries::delete_bodies_due(pool, client, clock.now(), ROWS_MAX).await?;
+            round.bodies_deleted += deleted;
             if deleted == 0 {
                 break;
             }

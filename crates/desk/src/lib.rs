@@ -20,6 +20,7 @@
 //! - [`store`]: the statements of a batch, composed of the SQL of the other crates;
 //! - [`fault`]: which database errors mean what;
 //! - [`connection`]: how a lane's connection is set up, and when it is given up;
+//! - [`sweeper`]: commands about what has become due;
 //! - [`housekeeping`]: deleting expired records, rolling up collecting accounts;
 //! - [`clock`], [`hooks`], [`metrics`], [`schema`], [`settings`]: what the rest needs.
 //!
@@ -47,6 +48,7 @@ pub mod remembered;
 pub mod schema;
 pub mod settings;
 pub mod store;
+pub mod sweeper;
 pub mod versioned;
 pub mod working_set;
 

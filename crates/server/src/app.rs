@@ -1,5 +1,6 @@
 //! The application: what it is made of, and the router that serves it.
 
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use desk::{Clock, Desk};
 
 use crate::authentication::ApiKeys;
 use crate::edge;
+use crate::endpoints::Endpoints;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
 use crate::rate_limit::RateLimit;
@@ -28,6 +30,8 @@ pub struct HttpSettings {
     pub demo_key_allowed: bool,
     /// How many requests a client may send in a second; no limit unless set.
     pub requests_per_second: Option<NonZeroU32>,
+    /// How many callbacks may come from an address in a second; no limit unless set.
+    pub callbacks_per_second: Option<NonZeroU32>,
 }
 
 impl Default for HttpSettings {
@@ -37,6 +41,7 @@ impl Default for HttpSettings {
             request_timeout: Duration::from_secs(30),
             demo_key_allowed: false,
             requests_per_second: None,
+            callbacks_per_second: NonZeroU32::new(500),
         }
     }
 }
@@ -61,6 +66,10 @@ pub struct Parts {
     pub rate_limit: Option<RateLimit>,
     /// The operations, as they are logged and counted.
     pub operations: Operations,
+    /// Where payment providers call.
+    pub endpoints: Endpoints,
+    /// How often callbacks may come from an address.
+    pub callback_limit: Option<RateLimit<IpAddr>>,
     /// What is counted.
     pub metrics: Metrics,
     /// What was set.
@@ -74,13 +83,16 @@ impl AppState {
         database: Database,
         clock: Arc<dyn Clock>,
         counted: &desk::Metrics,
+        endpoints: Endpoints,
         settings: HttpSettings,
     ) -> Self {
         Self(Arc::new(Parts {
             keys: ApiKeys::new(database.clone(), settings.demo_key_allowed),
-            rate_limit: settings.requests_per_second.map(RateLimit::new),
             operations: Operations::default(),
             metrics: Metrics::new(counted),
+            rate_limit: settings.requests_per_second.map(RateLimit::of_clients),
+            endpoints,
+            callback_limit: settings.callbacks_per_second.map(RateLimit::of_addresses),
             desk,
             database,
             clock,

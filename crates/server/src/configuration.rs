@@ -8,21 +8,29 @@
 //! In reading order:
 //!
 //! - this file: the sections and their keys;
+//! - [`callbacks`]: the endpoints that payment providers call;
 //! - [`file`](mod@file): from a path or a text to a [`Configuration`], with one sentence for what is wrong in it.
 
+pub mod callbacks;
 pub mod file;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context;
+use chrono::TimeDelta;
+use desk::sweeper::SweepSettings;
 use idempotency::FailedPolicy;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
 use crate::app::HttpSettings;
+use crate::endpoints::Endpoint;
 use crate::listen;
 
+pub use callbacks::CallbackSection;
 pub use file::ConfigurationError;
 
 /// The whole file. `onefold.example.toml` describes every key and holds the defaults.
@@ -38,6 +46,13 @@ pub struct Configuration {
     /// Limits of the HTTP surface.
     #[validate(nested)]
     pub http: HttpSection,
+    /// When a person is asked about payments at providers.
+    #[validate(nested)]
+    pub payments: PaymentsSection,
+    /// Where payment providers call: an endpoint a section, by name. There are none unless given.
+    #[serde(skip_serializing)]
+    #[validate(nested)]
+    pub callbacks: BTreeMap<String, CallbackSection>,
     /// The service's own connections.
     #[validate(nested)]
     pub database: DatabaseSection,
@@ -131,6 +146,18 @@ pub struct HttpSection {
     /// Requests that a client may make per second; 0: as many as it likes.
     #[validate(range(max = 1_000_000))]
     pub requests_per_second: u32,
+    /// Callbacks that may come from an address per second; 0: as many as it likes.
+    #[validate(range(max = 1_000_000))]
+    pub callbacks_per_second: u32,
+}
+
+/// `[payments]`
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields, default)]
+pub struct PaymentsSection {
+    /// For how long money may be parked under a number that nobody has asked for, until an alert is raised, in seconds.
+    #[validate(range(min = 1, max = 2_592_000))]
+    pub unmatched_alert_after_s: u32,
 }
 
 /// `[database]`
@@ -213,7 +240,15 @@ impl Default for HttpSection {
             headers_max: 100,
             connections_max: 4_096,
             requests_per_second: 0,
+            callbacks_per_second: 500,
         }
+    }
+}
+
+impl Default for PaymentsSection {
+    fn default() -> Self {
+        let SweepSettings { unmatched_asked_after } = SweepSettings::default();
+        Self { unmatched_alert_after_s: small(unmatched_asked_after.num_seconds()) }
     }
 }
 
@@ -261,7 +296,28 @@ impl Configuration {
             request_timeout: millis(self.http.request_timeout_ms),
             demo_key_allowed: false,
             requests_per_second: NonZeroU32::new(self.http.requests_per_second),
+            callbacks_per_second: NonZeroU32::new(self.http.callbacks_per_second),
         }
+    }
+
+    /// When a person is asked about what the sweeper finds.
+    pub fn sweep_settings(&self) -> SweepSettings {
+        SweepSettings {
+            unmatched_asked_after: TimeDelta::seconds(self.payments.unmatched_alert_after_s.into()),
+        }
+    }
+
+    /// Where payment providers call, with their keys read and found safe.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the first endpoint that has a fault, without any of its values. Whatever could accept a forgery
+    /// is a fault.
+    pub fn callback_endpoints(&self) -> anyhow::Result<Vec<Endpoint>> {
+        let endpoints = self.callbacks.iter().map(|(name, section)| {
+            section.endpoint(name).with_context(|| format!("the endpoint callbacks.{name} cannot be used"))
+        });
+        endpoints.collect()
     }
 
     /// What the listener allows.

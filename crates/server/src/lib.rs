@@ -7,6 +7,7 @@
 //! - [`serve`]: a server from its start to its shutdown;
 //! - [`listen`]: the listener, and its limits;
 //! - [`demo`]: the demo data;
+//! - [`endpoints`]: where payment providers call;
 //! - [`telemetry`]: the logs.
 //!
 //! The HTTP side, in reading order:
@@ -31,6 +32,7 @@ pub mod configuration;
 pub mod cursor;
 pub mod demo;
 pub mod edge;
+pub mod endpoints;
 pub mod listen;
 pub mod look_up;
 pub mod metrics;

@@ -23,6 +23,12 @@ struct RequestLabels {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct CallbackLabels {
+    endpoint: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct OperationLabel {
     operation: String,
 }
@@ -33,6 +39,7 @@ pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<OperationLabel, Histogram, fn() -> Histogram>,
+    callbacks: Family<CallbackLabels, Counter>,
 }
 
 impl Metrics {
@@ -43,6 +50,7 @@ impl Metrics {
             registry: Registry::default(),
             requests: Family::default(),
             durations: Family::new_with_constructor(new_histogram),
+            callbacks: Family::default(),
         };
         metrics.registered(desk)
     }
@@ -56,6 +64,11 @@ impl Metrics {
             "Time from a request's headers to its answer",
             self.durations.clone(),
         );
+        registry.register(
+            "callbacks",
+            "Callbacks of payment providers: acknowledged, unavailable, or why they were refused",
+            self.callbacks.clone(),
+        );
         registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self
     }
@@ -68,6 +81,11 @@ impl Metrics {
     /// The requests of an operation that were answered so.
     pub fn requests(&self, operation: &str, status: u16, slug: &'static str) -> Counter {
         self.requests.get_or_create_owned(&RequestLabels { operation: operation.to_owned(), status, slug })
+    }
+
+    /// Counts a callback. There are as many endpoints as are configured.
+    pub fn callback(&self, endpoint: &str, outcome: &'static str) {
+        self.callbacks.get_or_create(&CallbackLabels { endpoint: endpoint.to_owned(), outcome }).inc();
     }
 
     /// Everything that was counted, in the text format of OpenMetrics 1.0.

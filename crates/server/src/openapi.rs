@@ -13,7 +13,8 @@ use utoipa::{Modify, OpenApi};
 use self::completion::Completion;
 use self::problems::{FaultBody, ProblemBody};
 use crate::routes::{
-    accounts, collecting_accounts, idempotency_keys, movements, operations, orders, transfers,
+    accounts, callbacks, collecting_accounts, idempotency_keys, movements, operations, orders,
+    payment_alerts, payments, transfers,
 };
 
 /// The document.
@@ -54,6 +55,10 @@ pub fn json() -> String {
         orders::place::place_order,
         orders::list::list_orders,
         orders::get::get_order,
+        payments::get::get_payment,
+        payment_alerts::list::list_payment_alerts,
+        payment_alerts::resolve::resolve_payment_alert,
+        callbacks::take::take_callback,
         idempotency_keys::get_idempotency_key,
         operations::healthz::healthz,
         operations::readyz::readyz,
@@ -68,6 +73,7 @@ pub fn json() -> String {
         (name = "accounts", description = "Accounts hold money of one currency for one owner."),
         (name = "movements", description = "Money only moves from one account to another."),
         (name = "orders", description = "Orders are paid from accounts."),
+        (name = "payments", description = "What payment providers tell of, and what a person decides about it."),
         (name = "idempotency", description = "What became of a key."),
         (name = "operations", description = "For whoever runs the service. None of these needs an API key.")
     ),

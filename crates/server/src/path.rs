@@ -5,6 +5,7 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use http::request::Parts;
 use idempotency::Key;
 use order::OrderId;
+use payment_callback::AlertId;
 use uuid::Uuid;
 
 use crate::body::words::parse_id;
@@ -29,6 +30,12 @@ impl Named for OrderId {
 }
 
 impl Named for MovementId {
+    fn from_parameter(parameter: &str) -> Option<Self> {
+        parse_id(parameter).map(Self)
+    }
+}
+
+impl Named for AlertId {
     fn from_parameter(parameter: &str) -> Option<Self> {
         parse_id(parameter).map(Self)
     }

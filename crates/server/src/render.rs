@@ -6,15 +6,20 @@ use bytes::Bytes;
 use desk::{Outcome, Rendered};
 use http::StatusCode;
 use idempotency::Answer;
+use payment_callback::Effect;
 use serde::Serialize;
 
 use crate::problem::{self, Problem};
 use crate::routes::accounts::AccountBody;
 use crate::routes::movements::MovementBody;
 use crate::routes::orders::OrderBody;
+use crate::routes::payment_alerts::AlertBody;
 
 /// The media type of everything that is no problem.
 pub const JSON: &str = "application/json";
+
+/// The path that stands for recorded deliveries; it is no route.
+const DELIVERIES: &str = "/v1/callback-deliveries/";
 
 /// Puts an outcome into words, for the request of that id. The same for the same arguments; it never panics, for it runs
 /// inside the transaction of the effect.
@@ -26,11 +31,31 @@ pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
         Outcome::Moved(movement) => {
             made(format!("/v1/movements/{}", movement.id), &MovementBody::from(movement))
         }
-        Outcome::OrderPlaced(order) => made(format!("/v1/orders/{}", order.id), &OrderBody::from(order)),
-        Outcome::AccountClosed(account) => Rendered {
-            answer: answer(StatusCode::OK, None, body_of(&AccountBody::from(account))),
-            resource: Some(format!("/v1/accounts/{}", account.id)),
+        Outcome::OrderPlaced { order, payment } => {
+            made(format!("/v1/orders/{}", order.id), &OrderBody::of(order, payment.as_ref()))
+        }
+        Outcome::CallbackTaken(delivery) => {
+            noted(format!("{DELIVERIES}{}", delivery.id), &EffectBody { effect: delivery.effect.as_str() })
+        }
+        Outcome::CallbackRepeated(delivery) => {
+            noted(format!("{DELIVERIES}{delivery}/again"), &EffectBody { effect: Effect::None.as_str() })
+        }
+        Outcome::AlertResolved(alert) => {
+            noted(format!("/v1/payment-alerts/{}", alert.id), &AlertBody::from(alert))
+        }
+        Outcome::AlertRaised(alert) => {
+            noted(format!("/v1/payment-alerts/{}/raised", alert.id), &AlertBody::from(alert))
+        }
+        Outcome::PaymentExpired(payment) => {
+            noted(format!("/v1/payments/{}", payment.payment_no), &EffectBody { effect: "expired" })
+        }
+        Outcome::NothingDue => Rendered {
+            answer: answer(StatusCode::OK, None, body_of(&EffectBody { effect: Effect::None.as_str() })),
+            resource: None,
         },
+        Outcome::AccountClosed(account) => {
+            noted(format!("/v1/accounts/{}", account.id), &AccountBody::from(account))
+        }
         Outcome::Refused(refusal) => {
             let problem = Problem::from(refusal);
             Rendered {
@@ -46,6 +71,17 @@ pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
 
 fn made(path: String, body: &impl Serialize) -> Rendered {
     Rendered { answer: answer(StatusCode::CREATED, Some(path.clone()), body_of(body)), resource: Some(path) }
+}
+
+/// Something that was changed, or noted, at this path.
+fn noted(path: String, body: &impl Serialize) -> Rendered {
+    Rendered { answer: answer(StatusCode::OK, None, body_of(body)), resource: Some(path) }
+}
+
+/// What is recorded of an effect that nobody waits to read of: a provider has an answer of its own, a timer none.
+#[derive(Serialize)]
+struct EffectBody {
+    effect: &'static str,
 }
 
 fn answer(status: StatusCode, location: Option<String>, body: Bytes) -> Answer {

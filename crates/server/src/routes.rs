@@ -1,11 +1,14 @@
 //! The API, an endpoint a file. [`table`] is the whole of it on one screen.
 
 pub mod accounts;
+pub mod callbacks;
 pub mod collecting_accounts;
 pub mod idempotency_keys;
 pub mod movements;
 pub mod operations;
 pub mod orders;
+pub mod payment_alerts;
+pub mod payments;
 pub mod transfers;
 
 use axum::Router;
@@ -34,6 +37,10 @@ pub fn table() -> Vec<Route> {
         Route::post("/v1/orders", orders::place::place_order),
         Route::get("/v1/orders", orders::list::list_orders),
         Route::get("/v1/orders/{id}", orders::get::get_order),
+        Route::get("/v1/payments/{payment_no}", payments::get::get_payment),
+        Route::get("/v1/payment-alerts", payment_alerts::list::list_payment_alerts),
+        Route::post("/v1/payment-alerts/{id}/resolve", payment_alerts::resolve::resolve_payment_alert),
+        Route::post("/v1/callbacks/{endpoint}", callbacks::take::take_callback),
         Route::get("/v1/idempotency-keys/{key}", idempotency_keys::get_idempotency_key),
         Route::get("/healthz", operations::healthz::healthz),
         Route::get("/readyz", operations::readyz::readyz),

@@ -8,12 +8,14 @@
 
 pub mod database;
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::desk::schema::Database;
-use ::desk::{Clock, Desk, Hooks, Metrics, SystemClock, housekeeping};
+use ::desk::sweeper::SweepSettings;
+use ::desk::{Clock, Desk, Hooks, Metrics, SystemClock, housekeeping, sweeper};
 use anyhow::Context;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
@@ -23,6 +25,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::app::{self, AppState, HttpSettings};
 use crate::configuration::Configuration;
 use crate::demo::{self, Demo};
+use crate::endpoints::{self, Endpoint, Endpoints};
 use crate::listen::{Limits, Listening, Reserved};
 use crate::render::render;
 
@@ -52,6 +55,10 @@ pub struct ServerSettings {
     pub limits: Limits,
     /// Lanes, batches and patience of the desk.
     pub desk: ::desk::Settings,
+    /// Where payment providers call, besides the demo's endpoints.
+    pub endpoints: Vec<Endpoint>,
+    /// When a person is asked about what the sweeper finds.
+    pub sweep: SweepSettings,
     /// Connections for reads.
     pub pool_max: u32,
     /// Tells the time.
@@ -71,6 +78,8 @@ impl ServerSettings {
             http: configuration.http_settings(),
             limits: configuration.listen_limits(),
             desk: configuration.desk_settings(),
+            endpoints: Vec::new(),
+            sweep: configuration.sweep_settings(),
             pool_max: configuration.database.pool_max,
             clock: Arc::new(SystemClock),
             hooks: Hooks::default(),
@@ -86,6 +95,7 @@ pub struct Server {
     database: Database,
     demo: Option<Demo>,
     housekeeping: JoinHandle<()>,
+    sweeping: JoinHandle<()>,
     stop_housekeeping: DropGuard,
 }
 
@@ -100,6 +110,8 @@ impl Server {
             mut http,
             limits,
             desk,
+            mut endpoints,
+            sweep,
             pool_max,
             clock,
             hooks,
@@ -119,16 +131,32 @@ impl Server {
         let demo = if demo { Some(demo::ensure(database.owner_options(), clock.now()).await?) } else { None };
         http.demo_key_allowed = listen.is_loopback();
         warn_about(demo, &listen);
+        if matches!(demo, Some(Demo::Added | Demo::Kept)) && listen.is_loopback() {
+            let configured: HashSet<String> =
+                endpoints.iter().map(|endpoint| endpoint.name.clone()).collect();
+            endpoints
+                .extend(endpoints::of_demo().into_iter().filter(|demo| !configured.contains(&demo.name)));
+        }
+        let endpoints = Endpoints::open(endpoints, database.pool()).await?;
 
         let metrics = Metrics::default();
         let desk =
             Desk::open(database.clone(), desk, clock.clone(), Arc::new(render), hooks, metrics.clone());
-        let state = AppState::new(desk.clone(), database.clone(), clock.clone(), &metrics, http);
+        let state = AppState::new(desk.clone(), database.clone(), clock.clone(), &metrics, endpoints, http);
         let router = app::router(state);
         let listening = listen.listen(router, &limits)?;
         let stop = CancellationToken::new();
-        let housekeeping = tokio::spawn(housekeeping::run(database.clone(), clock, stop.clone()));
-        Ok(Self { listening, desk, database, demo, housekeeping, stop_housekeeping: stop.drop_guard() })
+        let housekeeping = tokio::spawn(housekeeping::run(database.clone(), clock.clone(), stop.clone()));
+        let sweeping = tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock, stop.clone()));
+        Ok(Self {
+            listening,
+            desk,
+            database,
+            demo,
+            housekeeping,
+            sweeping,
+            stop_housekeeping: stop.drop_guard(),
+        })
     }
 
     /// Where requests are served.
@@ -168,6 +196,8 @@ impl Server {
         if timeout(LEAVE_WITHIN, self.housekeeping).await.is_err() {
             tracing::warn!("a round of housekeeping was cut off; the next one does it again");
         }
+        // What it has submitted is drained with the desk, or due at the next start.
+        self.sweeping.abort();
         // A read that hangs would hold it up; the process's end closes what is left.
         let _ = timeout(LEAVE_WITHIN, self.database.pool().close()).await;
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use client::ClientId;
 use client::store::KeyHolder;
 use desk::{Answered, Command};
 use http::request::Parts;
@@ -115,6 +116,11 @@ fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
 }
 
 impl Asker {
+    /// The client that asks.
+    pub fn client_id(&self) -> ClientId {
+        self.client.client_id
+    }
+
     /// Asks the desk for an effect, and answers what it answers. `meaning` must say all that `command` does.
     ///
     /// # Errors

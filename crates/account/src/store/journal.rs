@@ -13,7 +13,8 @@ use super::{amount_from, currency_from, unreadable};
 use crate::{AccountId, Cause, Entry, EntryId, Side};
 
 /// Every statement of this file, by name, to be checked against the schema.
-pub const STATEMENTS: &[(&str, &str)] = &[("INSERT", INSERT), ("STATEMENT", STATEMENT)];
+pub const STATEMENTS: &[(&str, &str)] =
+    &[("INSERT", INSERT), ("STATEMENT", STATEMENT), ("OF_RECEIPTS", OF_RECEIPTS)];
 
 /// Adds rows: `$1` to `$18`, see [`bind_inserts`].
 pub const INSERT: &str = "
@@ -191,4 +192,52 @@ fn line_from(row: &PgRow) -> sqlx::Result<StatementLine> {
         order_id: row.try_get("order_id")?,
         created_at: row.try_get("created_at")?,
     })
+}
+
+/// A journal row between collecting accounts, with their names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JournalLine {
+    /// The journal row.
+    pub entry_id: EntryId,
+    /// What kind of event moved the money.
+    pub kind: String,
+    /// How much moved.
+    pub amount: Amount,
+    /// The name of the account that it came from.
+    pub debit_account: String,
+    /// The name of the account that it went to.
+    pub credit_account: String,
+    /// When it was decided.
+    pub created_at: DateTime<Utc>,
+}
+
+const OF_RECEIPTS: &str = "
+    SELECT j.entry_id, j.kind, j.amount, j.currency, d.name AS debit_account, c.name AS credit_account, j.created_at
+    FROM journal_entries j
+    JOIN collecting_accounts d ON d.client_id = j.client_id AND d.account_id = j.debit_account_id
+    JOIN collecting_accounts c ON c.client_id = j.client_id AND c.account_id = j.credit_account_id
+    WHERE j.client_id = $1
+      AND j.receipt_id = ANY ($2)
+    ORDER BY j.created_at, j.entry_id";
+
+/// What was booked for these receipts, oldest first.
+pub async fn of_receipts(
+    db: impl PgExecutor<'_>,
+    client: ClientId,
+    receipts: &[Uuid],
+) -> sqlx::Result<Vec<JournalLine>> {
+    let rows = sqlx::query(OF_RECEIPTS).bind(client).bind(receipts).fetch_all(db).await?;
+    rows.iter()
+        .map(|row| {
+            let amount: Decimal = row.try_get("amount")?;
+            Ok(JournalLine {
+                entry_id: EntryId(row.try_get("entry_id")?),
+                kind: row.try_get("kind")?,
+                amount: amount_from("amount", amount, currency_from(row.try_get("currency")?)?)?,
+                debit_account: row.try_get("debit_account")?,
+                credit_account: row.try_get("credit_account")?,
+                created_at: row.try_get("created_at")?,
+            })
+        })
+        .collect()
 }

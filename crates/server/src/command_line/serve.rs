@@ -69,6 +69,7 @@ async fn serve(
     let settings = ServerSettings {
         migrate: !options.no_migrate,
         demo: options.demo || database.is_embedded(),
+        endpoints: configuration.callback_endpoints()?,
         hooks: Hooks::from_environment(),
         ..ServerSettings::new(listen, database.options().clone(), configuration)
     };

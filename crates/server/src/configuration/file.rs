@@ -106,11 +106,16 @@ pub fn known_keys() -> toml::Table {
     toml::Table::try_from(Configuration::default()).expect("the defaults can be written as TOML")
 }
 
+/// The table of the endpoints.
+const CALLBACKS: &str = "callbacks";
+
 /// How alike two names are, at least, for one to be taken for a misspelling of the other (Jaro-Winkler, 0 to 1).
 const ALIKE_MIN: f64 = 0.8;
 
 fn unknown_key(given: &toml::Table, known: &toml::Table, section: &str) -> Option<(String, Hint)> {
     given.iter().find_map(|(name, value)| match (value, known.get(name)) {
+        // Its sections have the names of the endpoints, and the keys of their providers, who know them.
+        (toml::Value::Table(_), None) if section.is_empty() && name == CALLBACKS => None,
         (toml::Value::Table(given), Some(toml::Value::Table(known))) => {
             unknown_key(given, known, &dotted(section, name))
         }

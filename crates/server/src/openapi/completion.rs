@@ -4,6 +4,7 @@ use account::{AccountStatus, EntryKind, MovementKind};
 use http::Method;
 use idempotency::RecordStatus;
 use order::{OrderStatus, PaymentMethod};
+use payment_callback::{AlertAction, AlertKind, PaymentStatus, ProviderKind, ReceiptState};
 use serde_json::Value;
 use utoipa::Modify;
 use utoipa::openapi::example::ExampleBuilder;
@@ -17,6 +18,9 @@ use utoipa::openapi::{
 use super::problems::{example_of, problems_of};
 use crate::problem::{self, Slug};
 
+/// The path that payment providers call.
+pub const CALLBACKS: &str = "/v1/callbacks/{endpoint}";
+
 /// Completes every operation of the document.
 pub struct Completion;
 
@@ -25,7 +29,9 @@ impl Modify for Completion {
         for (path, item) in &mut document.paths.paths {
             let is_business = path.starts_with("/v1/");
             for (method, operation) in operations_of(item) {
-                complete(operation, path, is_business, method == Method::POST);
+                // A provider names its deliveries itself.
+                let has_key = method == Method::POST && path != CALLBACKS;
+                complete(operation, path, is_business, has_key);
             }
         }
         let Some(components) = &mut document.components else { return };
@@ -50,6 +56,12 @@ fn complete(operation: &mut Operation, path: &str, is_business: bool, has_effect
     }
     if path.contains("{key}") {
         parameters.push(key_in_path());
+    }
+    if path.contains("{payment_no}") {
+        parameters.push(payment_no_in_path());
+    }
+    if path.contains("{endpoint}") {
+        parameters.push(endpoint_in_path());
     }
     if has_effect {
         parameters.extend(key_headers());
@@ -82,7 +94,17 @@ fn add_problems(responses: &mut Responses, id: &str, is_business: bool, has_effe
     let slugs = problems_of(id, is_business, has_effect);
     for slugs in slugs.chunk_by(|one, other| one.entry().status == other.entry().status) {
         let status = slugs[0].entry().status.to_string();
-        responses.responses.insert(status, RefOr::T(problem_response(slugs, id, has_effect)));
+        let problem = problem_response(slugs, id, has_effect);
+        match responses.responses.get_mut(&status) {
+            Some(RefOr::T(own)) => {
+                own.description = format!("{} Or {}", own.description, problem.description);
+                own.content.extend(problem.content);
+                own.headers.extend(problem.headers);
+            }
+            _ => {
+                responses.responses.insert(status, RefOr::T(problem));
+            }
+        }
     }
 }
 
@@ -184,6 +206,21 @@ fn key_in_path() -> Parameter {
         .build()
 }
 
+fn payment_no_in_path() -> Parameter {
+    let number = matching("^[0-9A-Za-z_-]{6,32}$");
+    parameter("payment_no", ParameterIn::Path, number, "The payment's number.")
+        .example(Some("P-1001".into()))
+        .build()
+}
+
+fn endpoint_in_path() -> Parameter {
+    let description =
+        "The endpoint's name, as it is configured; in the demo `stripe`, `alipay`, `wechatpay`, `standard`.";
+    parameter("endpoint", ParameterIn::Path, matching("^[0-9a-z_-]{1,64}$"), description)
+        .example(Some("stripe".into()))
+        .build()
+}
+
 fn key_headers() -> [Parameter; 4] {
     let key = "The name of the operation, chosen by the client: 1–255 printable ASCII characters, bare or as a quoted string of \
         RFC 8941. A retry sends the same key and the same request.";
@@ -220,13 +257,14 @@ fn page_parameters() -> [Parameter; 2] {
 
 /// A field that a body does not know is refused, so the schema says so.
 fn close_request_bodies(schemas: &mut Schemas) {
-    const REQUEST_BODIES: [&str; 6] = [
+    const REQUEST_BODIES: [&str; 7] = [
         "OpenAccountBody",
         "DepositBody",
         "WithdrawalBody",
         "TransferBody",
         "PlaceOrderBody",
         "PlacePaymentBody",
+        "ResolveAlertBody",
     ];
     for name in REQUEST_BODIES {
         object(schemas, name).additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
@@ -240,7 +278,18 @@ fn enumerate_words(schemas: &mut Schemas) {
     let movement_kinds = MOVEMENT_KINDS.map(MovementKind::as_str).to_vec();
     let account_statuses = [AccountStatus::Open, AccountStatus::Closed].map(AccountStatus::as_str).to_vec();
     let order_statuses = OrderStatus::ALL.map(OrderStatus::as_str).to_vec();
-    let methods = vec![PaymentMethod::Balance.as_str()];
+    let methods = vec![PaymentMethod::Balance.as_str(), PaymentMethod::Provider.as_str()];
+    let providers: Vec<&str> = ProviderKind::all().map(ProviderKind::word).collect();
+    // A parked payment has no order, and so is not shown.
+    let payment_statuses: Vec<&str> = PaymentStatus::ALL
+        .into_iter()
+        .filter(|status| *status != PaymentStatus::Parked)
+        .map(PaymentStatus::as_str)
+        .collect();
+    let receipt_states = ReceiptState::ALL.map(ReceiptState::as_str).to_vec();
+    let alert_kinds = AlertKind::ALL.map(AlertKind::as_str).to_vec();
+    let actions = [AlertAction::Accept, AlertAction::Refund, AlertAction::Dismiss];
+    let actions = actions.map(AlertAction::as_str).to_vec();
     let key_statuses = vec!["in_progress", RecordStatus::Completed.as_str(), RecordStatus::Failed.as_str()];
     for (name, property, words) in [
         ("AccountBody", "status", account_statuses),
@@ -250,6 +299,17 @@ fn enumerate_words(schemas: &mut Schemas) {
         ("OrderBody", "status", order_statuses),
         ("PaymentBody", "method", methods.clone()),
         ("PlacePaymentBody", "method", methods),
+        ("PlacePaymentBody", "provider", providers.clone()),
+        ("PaymentBody", "provider", providers.clone()),
+        ("PaymentBody", "status", payment_statuses.clone()),
+        ("PaymentDetailsBody", "provider", providers.clone()),
+        ("PaymentDetailsBody", "status", payment_statuses),
+        ("ReceiptBody", "provider", providers.clone()),
+        ("ReceiptBody", "state", receipt_states),
+        ("AlertBody", "provider", providers),
+        ("AlertBody", "kind", alert_kinds),
+        ("AlertBody", "status", vec!["open", "resolved"]),
+        ("ResolveAlertBody", "action", actions),
         ("IdempotencyKeyBody", "status", key_statuses),
     ] {
         let Some(RefOr::T(Schema::Object(field))) = object(schemas, name).properties.get_mut(property) else {

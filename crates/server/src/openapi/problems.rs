@@ -26,7 +26,7 @@ pub struct ProblemBody {
     /// Of `validation-failed`: every fault that was found.
     #[schema(nullable = false)]
     errors: Option<Vec<FaultBody>>,
-    /// Of `duplicate-order-no` and `duplicate-reference`: the first one's id.
+    /// Of `duplicate-order-no`, `duplicate-reference` and `duplicate-payment-no`: the first one's id.
     #[schema(nullable = false, format = "uuid")]
     existing_id: Option<String>,
     /// Of `insufficient-funds` and `account-not-empty`: what the account has available.
@@ -58,6 +58,9 @@ pub struct FaultBody {
     /// What.
     detail: String,
 }
+
+/// The operation that needs no API key.
+const TAKE_CALLBACK: &str = "take_callback";
 
 /// What any request can be told.
 const ANY: &[Slug] = &[Slug::MalformedRequest, Slug::UriTooLong, Slug::HeadersTooLarge, Slug::Internal];
@@ -128,9 +131,15 @@ const OWN: &[(&str, &[Slug])] = &[
             Slug::CurrencyMismatch,
             Slug::AccountClosed,
             Slug::DuplicateOrderNo,
+            Slug::DuplicatePaymentNo,
+            Slug::ProviderNotConfigured,
             Slug::InsufficientFunds,
         ],
     ),
+    ("get_payment", &[Slug::NotFound]),
+    ("list_payment_alerts", &[Slug::ValidationFailed]),
+    ("resolve_payment_alert", &[Slug::NotFound, Slug::AlertNotAcceptable, Slug::AlertResolved]),
+    (TAKE_CALLBACK, &[Slug::NotFound, Slug::RateLimited, Slug::RequestTimeout, Slug::ContentTooLarge]),
     ("list_orders", &[Slug::ValidationFailed]),
     ("get_order", &[Slug::NotFound]),
     ("get_idempotency_key", &[Slug::NotFound]),
@@ -152,7 +161,7 @@ pub fn problems_of(operation_id: &str, is_business: bool, has_effect: bool) -> V
     let own = OWN.iter().find(|(id, _)| *id == operation_id).map(|(_, own)| *own);
     let own = own.unwrap_or_else(|| panic!("name the problems of {operation_id} in openapi/problems.rs"));
     let mut slugs: Vec<Slug> = ANY.iter().chain(own).copied().collect();
-    if is_business {
+    if is_business && operation_id != TAKE_CALLBACK {
         slugs.extend_from_slice(ADMITTED);
     }
     if has_effect {

@@ -200,6 +200,27 @@ pub const ENTRIES: &[Entry] = &[
         ..refusal(Slug::DuplicateReference, "duplicate-reference", 409, "Duplicate reference")
     },
     Entry {
+        when: "Another payment of the client has this payment_no. It is unique for ever.",
+        remedy: "If this was a retry, the order of existing_id is the one. Else choose another number, or none, under a new key.",
+        members: &[("existing_id", "the order whose payment has the number")],
+        ..refusal(Slug::DuplicatePaymentNo, "duplicate-payment-no", 409, "Duplicate payment number")
+    },
+    Entry {
+        when: "The client has no callback endpoint for the provider that is to be paid at.",
+        remedy: "Choose a provider that the client has an endpoint for, or have one configured (callbacks in the configuration file). The key is still free.",
+        ..entry(Slug::ProviderNotConfigured, "provider-not-configured", 422, "Provider not configured")
+    },
+    Entry {
+        when: "The alert cannot be resolved in this way: only what is mismatched or in excess can be accepted, in the order's currency and while its order awaits payment, and only what is left of it can be given back.",
+        remedy: "Choose another action, under a new key.",
+        ..refusal(Slug::AlertNotAcceptable, "alert-not-acceptable", 409, "Alert not acceptable")
+    },
+    Entry {
+        when: "The alert was resolved before, by somebody or by what the provider told of later.",
+        remedy: "Look at the alert: its action, note and resolved_by tell what was decided.",
+        ..refusal(Slug::AlertResolved, "alert-resolved", 409, "Alert resolved")
+    },
+    Entry {
         when: "The balance would have more than 18 digits before the point.",
         remedy: "Use smaller amounts, or more accounts.",
         ..refusal(Slug::AmountOutOfRange, "amount-out-of-range", 422, "Amount out of range")

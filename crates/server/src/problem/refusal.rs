@@ -15,6 +15,12 @@ impl From<&Refusal> for Problem {
             Refusal::DuplicateReference { existing, .. } => {
                 Self::new(Slug::DuplicateReference, detail).member("existing_id", existing.to_string())
             }
+            Refusal::DuplicatePaymentNo { existing, .. } => {
+                Self::new(Slug::DuplicatePaymentNo, detail).member("existing_id", existing.to_string())
+            }
+            Refusal::AlertNotFound(_) => Self::new(Slug::NotFound, detail),
+            Refusal::AlertNotAcceptable(_) => Self::new(Slug::AlertNotAcceptable, detail),
+            Refusal::AlertResolved(_) => Self::new(Slug::AlertResolved, detail),
             Refusal::CurrencyMismatch { account_currency, given } => {
                 Self::new(Slug::CurrencyMismatch, detail)
                     .member("account_currency", account_currency.code())
@@ -39,6 +45,7 @@ mod tests {
     use account::{AccountId, MovementId, MovementKind};
     use money::{Amount, Currency};
     use order::OrderId;
+    use payment_callback::{AlertAction, AlertId};
     use uuid::Uuid;
 
     use super::*;
@@ -61,6 +68,17 @@ mod tests {
                 Slug::DuplicateReference,
                 vec!["existing_id"],
             ),
+            (
+                Refusal::DuplicatePaymentNo {
+                    payment_no: "P-0001".to_owned(),
+                    existing: OrderId(Uuid::max()),
+                },
+                Slug::DuplicatePaymentNo,
+                vec!["existing_id"],
+            ),
+            (Refusal::AlertNotFound(AlertId(Uuid::max())), Slug::NotFound, vec![]),
+            (Refusal::AlertNotAcceptable("why"), Slug::AlertNotAcceptable, vec![]),
+            (Refusal::AlertResolved(AlertAction::Refund), Slug::AlertResolved, vec![]),
             (
                 Refusal::CurrencyMismatch {
                     account_currency: cny_code,

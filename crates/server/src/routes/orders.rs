@@ -4,13 +4,19 @@ pub mod get;
 pub mod list;
 pub mod place;
 
-use order::Order;
+use std::collections::HashMap;
+
+use order::{Order, OrderId, PaymentMethod};
+use payment_callback::Payment;
+use payment_callback::store::payments;
 use serde::Serialize;
+use sqlx::PgPool;
 use utoipa::ToSchema;
 
 use super::accounts::time;
 
-/// An order. `refunded_amount` ≤ `captured_amount` ≤ `amount`.
+/// An order. `refunded_amount` ≤ `captured_amount` ≤ `amount`; of an order paid at a provider more may have been captured
+/// than its amount, if somebody has accepted that.
 #[derive(Serialize, ToSchema, Debug)]
 #[schema(example = json!(OrderBody::example()))]
 pub struct OrderBody {
@@ -58,12 +64,76 @@ pub struct OrderItemBody {
 /// How an order is paid.
 #[derive(Serialize, ToSchema, Debug)]
 pub struct PaymentBody {
-    /// `balance`: from what the account has available, at once.
+    /// `balance`: from what the account has available, at once. `provider`: by a payment at a provider.
     method: &'static str,
+    /// The number that the provider knows the payment by. This and what follows: of a payment at a provider only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    payment_no: Option<String>,
+    /// The provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    provider: Option<&'static str>,
+    /// What is to be paid there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    amount: Option<String>,
+    /// Where the payment is in its life.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    status: Option<&'static str>,
+    /// From when on it is too late to pay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, format = "date-time")]
+    expires_at: Option<String>,
 }
 
-impl From<&Order> for OrderBody {
-    fn from(order: &Order) -> Self {
+impl PaymentBody {
+    fn of(method: PaymentMethod, payment: Option<&Payment>) -> Self {
+        let request = payment.and_then(|payment| payment.request);
+        Self {
+            method: method.as_str(),
+            payment_no: payment.map(|payment| payment.payment_no.clone()),
+            provider: request.map(|request| request.provider.word()),
+            amount: request.map(|request| request.amount.to_string()),
+            status: payment.map(|payment| payment.status.as_str()),
+            expires_at: request.map(|request| time(request.expires_at)),
+        }
+    }
+}
+
+/// The orders of a client with their payments at providers, as they are read.
+///
+/// # Errors
+///
+/// Those of the database.
+pub async fn with_payments(pool: &PgPool, orders: Vec<Order>) -> sqlx::Result<Vec<(Order, Option<Payment>)>> {
+    let at_providers = orders.iter().filter(|order| order.payment_method == PaymentMethod::Provider);
+    let ids: Vec<OrderId> = at_providers.map(|order| order.id).collect();
+    let found = match orders.first() {
+        Some(order) if !ids.is_empty() => payments::of_orders(pool, order.client_id, &ids).await?,
+        _ => Vec::new(),
+    };
+    let mut by_order: HashMap<OrderId, Payment> =
+        found.into_iter().filter_map(|payment| Some((payment.request?.order_id, payment))).collect();
+    Ok(orders
+        .into_iter()
+        .map(|order| {
+            let payment = by_order.remove(&order.id);
+            (order, payment)
+        })
+        .collect())
+}
+
+impl From<(Order, Option<Payment>)> for OrderBody {
+    fn from((order, payment): (Order, Option<Payment>)) -> Self {
+        Self::of(&order, payment.as_ref())
+    }
+}
+
+impl OrderBody {
+    /// The body of an order, and of its payment if a provider's payment pays it.
+    pub fn of(order: &Order, payment: Option<&Payment>) -> Self {
         Self {
             id: order.id.to_string(),
             client_order_no: order.client_order_no.clone(),
@@ -74,21 +144,13 @@ impl From<&Order> for OrderBody {
             refunded_amount: order.refunded_amount.to_string(),
             status: order.status.as_str(),
             items: [],
-            payment: PaymentBody { method: order.payment_method.as_str() },
+            payment: PaymentBody::of(order.payment_method, payment),
             version: order.version,
             created_at: time(order.created_at),
             updated_at: time(order.updated_at),
         }
     }
-}
 
-impl From<Order> for OrderBody {
-    fn from(order: Order) -> Self {
-        Self::from(&order)
-    }
-}
-
-impl OrderBody {
     fn example() -> Self {
         Self {
             id: "0193e1c5-7d3a-7b52-8a34-5f1d2c9b7e61".to_owned(),
@@ -100,7 +162,7 @@ impl OrderBody {
             refunded_amount: "0.00".to_owned(),
             status: "paid",
             items: [],
-            payment: PaymentBody { method: "balance" },
+            payment: PaymentBody::of(PaymentMethod::Balance, None),
             version: 1,
             created_at: "2026-01-31T09:30:00.123456Z".to_owned(),
             updated_at: "2026-01-31T09:30:00.123456Z".to_owned(),

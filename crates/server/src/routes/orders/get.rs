@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use order::OrderId;
 
-use super::OrderBody;
+use super::{OrderBody, with_payments};
 use crate::app::AppState;
 use crate::look_up::look_up;
 use crate::path::not_found;
@@ -19,6 +19,10 @@ use crate::reading::{Reading, ok};
 pub async fn get_order(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let Reading::<OrderId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
     let pool = state.database.pool();
-    let order = look_up(pool, || order::store::find(pool, client_id, id)).await?.ok_or_else(not_found)?;
+    let found = look_up(pool, || async {
+        let order = order::store::find(pool, client_id, id).await?;
+        with_payments(pool, Vec::from_iter(order)).await
+    });
+    let order = found.await?.pop().ok_or_else(not_found)?;
     Ok(ok(&OrderBody::from(order)))
 }

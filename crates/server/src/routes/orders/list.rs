@@ -5,7 +5,7 @@ use axum::response::Response;
 use order::OrderId;
 use uuid::Uuid;
 
-use super::OrderBody;
+use super::{OrderBody, with_payments};
 use crate::app::AppState;
 use crate::body::words;
 use crate::look_up::look_up;
@@ -34,15 +34,13 @@ pub async fn list_orders(State(state): State<AppState>, request: Request) -> Res
     query.finish()?;
 
     let pool = state.database.pool();
-    let orders = match number {
-        Some(number) => {
-            let order = look_up(pool, || order::store::find_by_number(pool, client_id, &number)).await?;
-            Vec::from_iter(order)
-        }
-        None => {
-            let before = page.before.map(|position| OrderId(Uuid::from_u128(position)));
-            look_up(pool, || order::store::list(pool, client_id, before, page.fetch())).await?
-        }
-    };
-    Ok(ok(&page.body::<_, OrderBody>(orders, |order| position_of(order.id.0))))
+    let before = page.before.map(|position| OrderId(Uuid::from_u128(position)));
+    let orders = look_up(pool, || async {
+        let orders = match &number {
+            Some(number) => Vec::from_iter(order::store::find_by_number(pool, client_id, number).await?),
+            None => order::store::list(pool, client_id, before, page.fetch()).await?,
+        };
+        with_payments(pool, orders).await
+    });
+    Ok(ok(&page.body::<_, OrderBody>(orders.await?, |(order, _)| position_of(order.id.0))))
 }

@@ -6,14 +6,18 @@ use axum::response::Response;
 use desk::Command;
 use idempotency::fingerprint::Meaning;
 use money::{Amount, Currency};
-use order::PaymentMethod;
+use order::{PaymentMethod, PaymentTerms};
+use payment_callback::ProviderKind;
+use payment_callback::payment::is_payment_no;
+use rand::Rng;
+use rand::distr::Alphanumeric;
 use utoipa::ToSchema;
 
 use super::{OrderBody, OrderItemBody};
 use crate::app::AppState;
 use crate::body::{Fields, Json, RequestBody, words};
 use crate::path::Nothing;
-use crate::problem::Problem;
+use crate::problem::{Problem, Slug};
 use crate::submission::Submission;
 
 const OPERATION: &str = "POST /v1/orders";
@@ -42,15 +46,30 @@ pub struct PlaceOrderBody {
     items: NoItems,
     /// How it is paid.
     #[schema(value_type = PlacePaymentBody)]
-    payment: PaymentMethod,
+    payment: Paid,
 }
 
 /// How an order to be placed is paid.
 #[derive(ToSchema, Debug)]
-#[expect(dead_code, reason = "it is read as a payment method; the fields are there for the schema")]
+#[expect(dead_code, reason = "it is read as what it says; the fields are there for the schema")]
 pub struct PlacePaymentBody {
-    /// `balance`: from what the account has available, at once.
+    /// `balance`: from what the account has available, at once. `provider`: by a payment at a provider, which tells of it
+    /// by a callback; until then the order is `pending_payment`.
     method: String,
+    /// With `provider`: which one. The client needs a callback endpoint for it.
+    #[schema(nullable = false)]
+    provider: Option<String>,
+    /// With `provider`: the number that the provider shall know the payment by, unique among the client's payments for
+    /// ever. The server makes one if it is left out.
+    #[schema(nullable = false, pattern = "^[0-9A-Za-z_-]{6,32}$")]
+    payment_no: Option<String>,
+}
+
+/// How an order is paid, as far as the client says.
+#[derive(Debug)]
+enum Paid {
+    Balance,
+    Provider { provider: ProviderKind, payment_no: Option<String> },
 }
 
 /// The items of an order, of which there are none yet. An empty list means the same as no list.
@@ -63,7 +82,7 @@ impl RequestBody for PlaceOrderBody {
         let client_order_no = fields.required("client_order_no", words::printable);
         let amount = words::money(fields);
         let items = fields.optional("items", no_items);
-        let payment = fields.object("payment", payment_method);
+        let payment = fields.object("payment", payment);
         Some(Self {
             account_id: AccountId(account_id?),
             client_order_no: client_order_no?,
@@ -83,27 +102,55 @@ fn no_items(json: &Json) -> Result<NoItems, String> {
     }
 }
 
-fn payment_method(fields: &mut Fields<'_>) -> Option<PaymentMethod> {
+fn payment(fields: &mut Fields<'_>) -> Option<Paid> {
     let method = fields.required("method", |json| match words::text(json)? {
-        method @ ("hold" | "provider") => {
-            Err(format!("the method {method} is not available in this version"))
-        }
-        method => PaymentMethod::from_word(method).ok_or_else(|| "is not a method; use balance".to_owned()),
+        "hold" => Err("the method hold is not available in this version".to_owned()),
+        method => PaymentMethod::from_word(method)
+            .ok_or_else(|| "is not a method; use balance or provider".to_owned()),
     });
-    // What belongs to a method that is not there yet is told as that, and not as a stranger.
-    for name in ["provider", "payment_no"] {
-        fields.optional(name, |_| Err::<(), _>("is not available in this version".to_owned()));
+    match method {
+        Some(PaymentMethod::Provider) => {
+            let provider = fields.required("provider", provider);
+            let payment_no = fields.optional("payment_no", payment_no);
+            Some(Paid::Provider { provider: provider?, payment_no: payment_no? })
+        }
+        method => {
+            for name in ["provider", "payment_no"] {
+                fields.optional(name, |_| Err::<(), _>("belongs to the method provider".to_owned()));
+            }
+            method.map(|_| Paid::Balance)
+        }
     }
-    method
+}
+
+fn provider(json: &Json) -> Result<ProviderKind, String> {
+    let known = || ProviderKind::all().map(ProviderKind::word).collect::<Vec<_>>().join(", ");
+    ProviderKind::from_word(words::text(json)?).ok_or_else(|| format!("must be one of {}", known()))
+}
+
+fn payment_no(json: &Json) -> Result<String, String> {
+    let number = words::text(json)?;
+    if is_payment_no(number) {
+        Ok(number.to_owned())
+    } else {
+        Err("must be 6 to 32 of 0-9 A-Z a-z _ -".to_owned())
+    }
+}
+
+/// A number that nobody can guess: 32 characters of 62, so about 190 random bits. Whoever knows a payment's number could
+/// start a payment under it at the provider.
+fn new_payment_no() -> String {
+    rand::rng().sample_iter(Alphanumeric).take(32).map(char::from).collect()
 }
 
 /// Place an order
 ///
-/// Paid from the balance, the amount is taken from what the account has available, at once.
+/// Paid from the balance, the amount is taken from what the account has available, at once. Paid at a provider, the order
+/// waits for the provider's callback; one that came before it pays it at once.
 #[utoipa::path(
     post, path = "/v1/orders", tag = "orders",
     request_body = PlaceOrderBody,
-    responses((status = 201, description = "The order is placed and paid.", body = OrderBody,
+    responses((status = 201, description = "The order is placed; paid, or waiting for its payment.", body = OrderBody,
         headers(("Location" = String, description = "The order's path."))))
 )]
 pub async fn place_order(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
@@ -114,8 +161,29 @@ pub async fn place_order(State(state): State<AppState>, request: Request) -> Res
         .field("client_order_no", &client_order_no)
         .field("currency", currency.code())
         .field("amount", &amount.to_string())
-        .group("payment", |fields| fields.field("method", payment.as_str()));
-    let command = Command::PlaceOrder { account_id, client_order_no, amount, payment_method: payment };
+        .group("payment", |fields| match &payment {
+            Paid::Balance => fields.field("method", PaymentMethod::Balance.as_str()),
+            // A number that the server makes is no part of what was asked for.
+            Paid::Provider { provider, payment_no } => fields
+                .field("method", PaymentMethod::Provider.as_str())
+                .field("provider", provider.word())
+                .maybe("payment_no", payment_no.as_deref()),
+        });
+    let payment = match payment {
+        Paid::Balance => PaymentTerms::Balance,
+        Paid::Provider { provider, payment_no } => {
+            let endpoint = state.endpoints.of(asker.client_id(), provider).ok_or_else(|| {
+                let detail = format!("the client has no callback endpoint for the provider {provider}");
+                Problem::new(Slug::ProviderNotConfigured, detail)
+            })?;
+            PaymentTerms::Provider {
+                provider: provider.word(),
+                payment_no: payment_no.unwrap_or_else(new_payment_no),
+                expires_in_s: endpoint.payment_expires_in_s,
+            }
+        }
+    };
+    let command = Command::PlaceOrder { account_id, client_order_no, amount, payment };
     asker.submit(&state, OPERATION, meaning, command).await
 }
 
@@ -150,7 +218,7 @@ mod tests {
     fn what_is_not_available_is_refused_by_name() {
         assert_eq!(pointers(&with("")), ["/payment"]);
         assert_eq!(pointers(&with(r#", "payment": {}"#)), ["/payment/method"]);
-        for method in ["hold", "provider", "cash", "BALANCE"] {
+        for method in ["hold", "cash", "BALANCE"] {
             assert_eq!(
                 pointers(&with(&format!(r#", "payment": {{"method": "{method}"}}"#))),
                 ["/payment/method"]
@@ -158,9 +226,27 @@ mod tests {
         }
         assert_eq!(
             pointers(&with(
-                r#", "items": [{"sku": "TEA-1", "quantity": 2}], "payment": {"method": "provider", "provider": "stripe"}"#
+                r#", "items": [{"sku": "TEA-1", "quantity": 2}], "payment": {"method": "balance", "provider": "stripe"}"#
             )),
-            ["/items", "/payment/method", "/payment/provider"]
+            ["/items", "/payment/provider"]
         );
+    }
+
+    #[test]
+    fn a_payment_at_a_provider_names_it_and_a_number_that_every_provider_takes() {
+        let good = r#", "payment": {"method": "provider", "provider": "stripe", "payment_no": "P-0001"}"#;
+        assert!(parse::<PlaceOrderBody>(with(good).as_bytes()).is_ok());
+        for (payment, faults) in [
+            (r#"{"method": "provider"}"#, vec!["/payment/provider"]),
+            (r#"{"method": "provider", "provider": "cash"}"#, vec!["/payment/provider"]),
+            (
+                r#"{"method": "provider", "provider": "stripe", "payment_no": "P 0001"}"#,
+                vec!["/payment/payment_no"],
+            ),
+        ] {
+            assert_eq!(pointers(&with(&format!(r#", "payment": {payment}"#))), faults, "{payment}");
+        }
+        assert!(is_payment_no(&new_payment_no()));
+        assert_ne!(new_payment_no(), new_payment_no());
     }
 }

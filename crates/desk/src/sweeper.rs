@@ -1,0 +1,171 @@
+//! The timer's way through the door: whatever has become due is looked for, and a command about it is submitted under a
+//! name that follows from what is due. So any number of servers may sweep at once, and each thing that is due has one
+//! effect.
+//!
+//! Nothing depends on the sweeper being in time: every command treats what is due as expired by itself. To let another
+//! kind of row become due: a function like [`payments_due`], and a line in [`SOURCES`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use client::ClientId;
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+use idempotency::fingerprint::Meaning;
+use idempotency::{Key, Name};
+use payment_callback::store::{payments, receipts};
+use sqlx::PgPool;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::command::PaymentCommand;
+use crate::schema::Database;
+use crate::{Answered, Clock, Command, Desk, Request};
+
+/// The pause between two rounds: so late may something due be reached.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How many commands of a client and a kind are submitted at once.
+const DUE_MAX: i64 = 100;
+
+/// How many batches of them one round submits, so that one client's backlog does not keep the others waiting.
+const BATCHES_MAX: usize = 10;
+
+/// What stands for the id of a request in the sweeper's commands.
+const REQUEST_ID: &str = "sweeper";
+
+/// What can be set about sweeping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SweepSettings {
+    /// For how long money may be parked under a number that nobody has asked for, until a person is asked.
+    pub unmatched_asked_after: TimeDelta,
+}
+
+impl Default for SweepSettings {
+    fn default() -> Self {
+        Self { unmatched_asked_after: TimeDelta::minutes(15) }
+    }
+}
+
+/// Something that is due: a command, and what its name follows from.
+#[derive(Clone, Debug)]
+pub struct Due {
+    operation: &'static str,
+    /// The parts of its name: the same for the same thing that is due, whoever finds it.
+    name: Vec<String>,
+    command: Command,
+}
+
+/// Looks for what is due of a client.
+type Source = for<'a> fn(&'a PgPool, ClientId, &'a Moment) -> BoxFuture<'a, sqlx::Result<Vec<Due>>>;
+
+/// Every kind of thing that becomes due.
+const SOURCES: &[Source] = &[payments_due, receipts_unmatched];
+
+/// When it is looked.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    now: DateTime<Utc>,
+    settings: SweepSettings,
+}
+
+fn payments_due<'a>(
+    pool: &'a PgPool,
+    client: ClientId,
+    moment: &'a Moment,
+) -> BoxFuture<'a, sqlx::Result<Vec<Due>>> {
+    async move {
+        let due = payments::due(pool, client, moment.now, DUE_MAX).await?;
+        let expire = |payment_no: String| Due {
+            operation: "expire payment",
+            name: vec![payment_no.clone()],
+            command: Command::Payment(PaymentCommand::Expire { payment_no }),
+        };
+        Ok(due.into_iter().map(expire).collect())
+    }
+    .boxed()
+}
+
+fn receipts_unmatched<'a>(
+    pool: &'a PgPool,
+    client: ClientId,
+    moment: &'a Moment,
+) -> BoxFuture<'a, sqlx::Result<Vec<Due>>> {
+    async move {
+        let since = moment.now - moment.settings.unmatched_asked_after;
+        let parked = receipts::parked_since(pool, client, since, DUE_MAX).await?;
+        let ask = |(provider, provider_payment_id): (payment_callback::ProviderKind, String)| Due {
+            operation: "ask about unmatched money",
+            name: vec![provider.word().to_owned(), provider_payment_id.clone()],
+            command: Command::Payment(PaymentCommand::AskAboutUnmatched { provider, provider_payment_id }),
+        };
+        Ok(parked.into_iter().map(ask).collect())
+    }
+    .boxed()
+}
+
+impl Due {
+    fn into_request(self, client_id: ClientId) -> Request {
+        let Self { operation, name, command } = self;
+        let parts: Vec<&[u8]> = name.iter().map(String::as_bytes).collect();
+        let key = Key::of_service(operation, &parts);
+        let meaning = name.iter().fold(Meaning::of(operation), |meaning, part| meaning.field("name", part));
+        Request {
+            name: Name { client_id, key },
+            fingerprint: meaning.fingerprint(),
+            operation,
+            command,
+            request_id: REQUEST_ID.to_owned(),
+        }
+    }
+}
+
+/// Sweeps until `stop`.
+pub async fn run(
+    desk: Desk,
+    database: Database,
+    settings: SweepSettings,
+    clock: Arc<dyn Clock>,
+    stop: CancellationToken,
+) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = sleep(PAUSE) => {}
+        }
+        match once(&desk, &database, settings, clock.as_ref()).await {
+            Ok(0) => {}
+            Ok(swept) => tracing::debug!(swept, "swept what was due"),
+            Err(error) => tracing::debug!(%error, "cannot sweep now"),
+        }
+    }
+}
+
+/// One round; answers how many commands had run.
+pub async fn once(
+    desk: &Desk,
+    database: &Database,
+    settings: SweepSettings,
+    clock: &dyn Clock,
+) -> sqlx::Result<usize> {
+    let pool = database.pool();
+    let mut swept = 0;
+    for client in client::store::all_client_ids(pool).await? {
+        for source in SOURCES {
+            for _ in 0..BATCHES_MAX {
+                let due = source(pool, client, &Moment { now: clock.now(), settings }).await?;
+                let full = i64::try_from(due.len()).is_ok_and(|count| count == DUE_MAX);
+                let requests = due.into_iter().map(|due| desk.submit(due.into_request(client), None));
+                let replies = join_all(requests).await;
+                let ran = replies.iter().filter(|reply| matches!(reply.answered, Answered::Ran(_))).count();
+                swept += ran;
+                // Whoever makes no headway (another server is at it, the database is away) does not insist.
+                if !full || ran == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(swept)
+}

@@ -1,0 +1,172 @@
+//! `POST /v1/callbacks/{endpoint}`
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use desk::command::{CallbackCommand, PaymentCommand};
+use desk::{Answered, Command};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use idempotency::Name;
+use idempotency::fingerprint::Meaning;
+use payment_callback::{Answer, Delivery, DeliveryFingerprint, Verdict};
+use tokio::time::timeout;
+
+use crate::access_log::Facts;
+use crate::app::AppState;
+use crate::body::receive;
+use crate::path::{self, Named, not_found};
+use crate::problem::{Problem, Slug};
+
+/// What the effect is recorded as.
+pub const OPERATION: &str = "POST /v1/callbacks/{endpoint}";
+
+/// The largest body that a provider may send.
+const BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// How long a body may take to arrive.
+const BODY_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a repetition waits for the first one's end. WeChat Pay gives the whole answer 5 s.
+const WAIT: Duration = Duration::from_secs(4);
+
+/// When to come again, for a provider that heeds it.
+const RETRY_AFTER_S: u64 = 5;
+
+/// The name of an endpoint in a path.
+#[derive(Debug)]
+pub struct EndpointName(String);
+
+impl Named for EndpointName {
+    fn from_parameter(parameter: &str) -> Option<Self> {
+        Some(Self(parameter.to_owned()))
+    }
+}
+
+/// Take a provider's callback
+///
+/// For payment providers: the signature is verified over exactly the bytes that came, and the answer is what the provider
+/// takes for an acknowledgement or a refusal. It comes after everything that follows is committed. No API key and no
+/// idempotency key: the provider's own name for the delivery, and the money's identity there, see to it that each
+/// effect happens once.
+#[utoipa::path(
+    post, path = "/v1/callbacks/{endpoint}", tag = "payments",
+    request_body(content = Vec<u8>, content_type = "*/*", description = "The provider's own bytes, 256 KiB at most."),
+    responses(
+        (status = 200, description = "Acknowledged: it was dealt with, now or before, or repeating it cannot help. The body is the provider's word for that.", body = String, content_type = "*/*"),
+        (status = 204, description = "Acknowledged, for a provider that wants no body."),
+        (status = 400, description = "Not believed: the signature is missing, malformed or wrong, or the delivery is stale or cannot be read.", body = String, content_type = "*/*"),
+        (status = 401, description = "Not believed, for a provider that is told so by this status.", body = String, content_type = "*/*"),
+        (status = 503, description = "It cannot be dealt with now; the provider shall come again.", body = String, content_type = "*/*"),
+    ),
+    security(())
+)]
+pub async fn take_callback(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let facts = Facts::of(&parts.extensions);
+    let admitted = async {
+        let EndpointName(name) = path::named(&mut parts).await?;
+        if let (Some(limit), Some(source)) = (&state.callback_limit, source_of(&parts)) {
+            limit.take(source)?;
+        }
+        Ok(name)
+    };
+    let found = match admitted.await {
+        Ok(name) => state.endpoints.find(&name).ok_or_else(not_found),
+        Err(problem) => Err(problem),
+    };
+    let (endpoint, client_id) = match found {
+        Ok(found) => found,
+        Err(problem) => {
+            receive::discard(body).await;
+            return Err(problem);
+        }
+    };
+    let received = timeout(BODY_WITHIN, facts.reading_body(receive::receive(body, BODY_BYTES_MAX))).await;
+    let Ok(bytes) = received else {
+        return Err(Problem::new(Slug::RequestTimeout, "the body did not arrive in time"));
+    };
+    let bytes = bytes?;
+
+    // Before anything else: what is forged costs the database nothing.
+    let headers: Vec<(&str, &[u8])> =
+        parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+    let delivery = Delivery { headers: &headers, body: &bytes };
+    let notice = match endpoint.provider.verify(&delivery, state.clock.now()) {
+        Ok(notice) => notice,
+        Err(rejection) => {
+            state.metrics.callback(&endpoint.name, rejection.reason.word());
+            tracing::debug!(
+                endpoint = endpoint.name,
+                reason = rejection.reason.word(),
+                detail = rejection.detail,
+                "a callback was refused"
+            );
+            return Ok(answer(endpoint.provider.answer(Verdict::Rejected(rejection.reason))));
+        }
+    };
+    tracing::debug!(
+        endpoint = endpoint.name,
+        delivery = notice.delivery_key,
+        event_type = notice.event_type,
+        verified_by = notice.key_id,
+        "a callback was verified"
+    );
+    let callback = CallbackCommand {
+        endpoint: endpoint.name.clone(),
+        provider: endpoint.provider.kind(),
+        fingerprint: DeliveryFingerprint::of(&notice),
+        notice,
+        body: bytes.to_vec(),
+        body_kept: endpoint.body_kept,
+    };
+    let request = desk::Request {
+        name: Name { client_id, key: callback.door_key() },
+        fingerprint: Meaning::of(OPERATION).field("content", &callback.fingerprint.to_hex()).fingerprint(),
+        operation: OPERATION,
+        command: Command::Payment(PaymentCommand::TakeCallback(Box::new(callback))),
+        request_id: facts.request_id().to_owned(),
+    };
+    facts.note_submitted();
+    let verdict = match state.desk.submit(request, Some(WAIT)).await.answered {
+        Answered::Ran(_) | Answered::Replayed(_) => Verdict::Acknowledged,
+        // The name follows from the content, so it cannot be another content's; should it be, the provider comes again.
+        Answered::Reused
+        | Answered::InProgress
+        | Answered::Contended
+        | Answered::Overloaded
+        | Answered::Unavailable
+        | Answered::OutcomeUnknown
+        | Answered::Failed => Verdict::Unavailable,
+    };
+    let verdict_is = if verdict == Verdict::Acknowledged { "acknowledged" } else { "unavailable" };
+    state.metrics.callback(&endpoint.name, verdict_is);
+    let mut response = answer(endpoint.provider.answer(verdict));
+    if verdict == Verdict::Unavailable {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+    }
+    Ok(response)
+}
+
+fn answer(answer: Answer) -> Response {
+    let body = answer.body.map_or_else(Bytes::new, |body| Bytes::from_static(body.as_bytes()));
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Body::from(body)).into_response();
+    if let Some(media_type) = answer.content_type {
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    }
+    response
+}
+
+/// Where a request comes from, as far as it is counted: an IPv6 customer has a whole network of addresses.
+fn source_of(parts: &Parts) -> Option<IpAddr> {
+    let ConnectInfo(peer) = parts.extensions.get::<ConnectInfo<SocketAddr>>()?;
+    Some(match peer.ip().to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+    })
+}

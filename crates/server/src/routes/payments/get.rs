@@ -1,0 +1,49 @@
+//! `GET /v1/payments/{payment_no}`
+
+use account::store::journal;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use payment_callback::payment::is_payment_no;
+use payment_callback::store::{deliveries, payments, receipts};
+
+use super::PaymentDetailsBody;
+use crate::app::AppState;
+use crate::look_up::look_up;
+use crate::path::{Named, not_found};
+use crate::problem::Problem;
+use crate::reading::{Reading, ok};
+
+/// How many deliveries are shown.
+const DELIVERIES_SHOWN: i64 = 100;
+
+/// The number of a payment in a path.
+#[derive(Debug)]
+pub struct PaymentNo(String);
+
+impl Named for PaymentNo {
+    fn from_parameter(parameter: &str) -> Option<Self> {
+        is_payment_no(parameter).then(|| Self(parameter.to_owned()))
+    }
+}
+
+/// Look at a payment
+///
+/// With what its provider says was received, the deliveries that said so, and what was booked.
+#[utoipa::path(
+    get, path = "/v1/payments/{payment_no}", tag = "payments",
+    responses((status = 200, description = "The payment as it is now.", body = PaymentDetailsBody))
+)]
+pub async fn get_payment(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
+    let Reading::<PaymentNo> { client_id, path: PaymentNo(number), .. } =
+        Reading::read(&state, request).await?;
+    let pool = state.database.pool();
+    let found = look_up(pool, || async {
+        let Some(payment) = payments::find(pool, client_id, &number).await? else { return Ok(None) };
+        let receipts = receipts::of_payment(pool, client_id, &number).await?;
+        let deliveries = deliveries::of_payment(pool, client_id, &number, DELIVERIES_SHOWN).await?;
+        let ids: Vec<_> = receipts.iter().map(|receipt| receipt.id.0).collect();
+        let journal = journal::of_receipts(pool, client_id, &ids).await?;
+        Ok(PaymentDetailsBody::of(payment, receipts, deliveries, journal))
+    });
+    Ok(ok(&found.await?.ok_or_else(not_found)?))
+}
