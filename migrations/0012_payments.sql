@@ -43,7 +43,7 @@ CREATE INDEX payments_due ON payments (client_id, expires_at) WHERE status = 'pe
 -- unapplied_receipts), which may be below zero when a provider takes back what has paid an order.
 CREATE TABLE payment_receipts (
     client_id UUID NOT NULL,
-    provider TEXT NOT NULL,
+    provider TEXT COLLATE "C" NOT NULL,
     provider_payment_id TEXT COLLATE "C" NOT NULL,
     receipt_id UUID NOT NULL,
     payment_no TEXT COLLATE "C",
@@ -110,7 +110,7 @@ CREATE TABLE callback_deliveries (
     CONSTRAINT callback_deliveries_fingerprint_length CHECK (octet_length(fingerprint) = 32)
 );
 
-CREATE INDEX callback_deliveries_of_payment ON callback_deliveries (client_id, payment_no, received_at)
+CREATE INDEX callback_deliveries_of_payment ON callback_deliveries (client_id, payment_no, delivery_id)
     WHERE payment_no IS NOT NULL;
 
 -- The bytes of deliveries that a person has to look at, until they are deleted.

@@ -9,6 +9,7 @@
 //! - [`crashes`]: the service dies after each of its steps in turn;
 //! - [`soak`]: a long time of all of it, after which nothing has grown.
 
+mod callbacks;
 mod crashes;
 mod cuts;
 mod database_kills;

@@ -41,6 +41,11 @@ impl Program {
         Self::start(database_url, &["--no-migrate"], Some(failpoints), "").await
     }
 
+    /// Starts one that has these failpoints, and the demo's endpoints.
+    pub async fn failing_with_demo(database_url: &str, failpoints: &str) -> anyhow::Result<Self> {
+        Self::start(database_url, &["--demo"], Some(failpoints), "").await
+    }
+
     /// Starts one that remembers so many MB of its answers.
     pub async fn remembering(database_url: &str, megabytes: u32) -> anyhow::Result<Self> {
         let configuration = format!("[desk]\nremembered_mb = {megabytes}\n");

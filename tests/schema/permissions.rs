@@ -30,6 +30,12 @@ async fn the_service_adds_rows_to_the_journal_and_can_neither_change_nor_delete_
         "ALTER TABLE journal_entries DROP COLUMN amount",
         "DROP TABLE journal_entries",
         "DELETE FROM orders",
+        "DELETE FROM payments",
+        "DELETE FROM payment_receipts",
+        "DELETE FROM callback_deliveries",
+        "UPDATE callback_deliveries SET effect = effect",
+        "UPDATE receipt_refunds SET amount = amount",
+        "DELETE FROM payment_alerts",
         "DELETE FROM movements",
         "DELETE FROM accounts",
         "INSERT INTO clients VALUES (gen_random_uuid(), 'intruder', now())",
@@ -72,6 +78,7 @@ async fn the_service_has_these_rights_and_no_others() {
         [
             ("accounts", "SELECT INSERT UPDATE"),
             ("api_keys", "SELECT"),
+            ("callback_deliveries", "SELECT INSERT"),
             ("clients", "SELECT"),
             ("collecting_accounts", "SELECT INSERT"),
             ("collecting_totals", "SELECT INSERT UPDATE DELETE"),
@@ -80,6 +87,11 @@ async fn the_service_has_these_rights_and_no_others() {
             ("movements", "SELECT INSERT"),
             ("orders", "SELECT INSERT UPDATE"),
             ("outbox_events", "SELECT INSERT DELETE"),
+            ("payment_alerts", "SELECT INSERT UPDATE"),
+            ("payment_receipts", "SELECT INSERT UPDATE"),
+            ("payments", "SELECT INSERT UPDATE"),
+            ("quarantined_bodies", "SELECT INSERT DELETE"),
+            ("receipt_refunds", "SELECT INSERT"),
         ]
     );
 }

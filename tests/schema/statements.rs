@@ -6,6 +6,7 @@ use std::path::Path;
 use desk::Settings;
 use desk::connection::lane_options;
 use onefold_tests::database::{new_database, new_service_database};
+use payment_callback::store::{alerts, deliveries, payments, receipts};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqlSafeStr};
 
 /// The files with SQL, and what they list.
@@ -19,6 +20,10 @@ const STORES: &[(&str, &[(&str, &str)])] = &[
     ("events/src/store.rs", events::store::STATEMENTS),
     ("idempotency/src/store.rs", idempotency::store::STATEMENTS),
     ("order/src/store.rs", order::store::STATEMENTS),
+    ("payment-callback/src/store/alerts.rs", payment_callback::store::alerts::STATEMENTS),
+    ("payment-callback/src/store/deliveries.rs", payment_callback::store::deliveries::STATEMENTS),
+    ("payment-callback/src/store/payments.rs", payment_callback::store::payments::STATEMENTS),
+    ("payment-callback/src/store/receipts.rs", payment_callback::store::receipts::STATEMENTS),
 ];
 
 /// Programs that look at the books from outside, of whose statements nothing depends.
@@ -146,11 +151,34 @@ async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
         ("orders, locked", order::store::LOAD_LOCKED, &["orders_pkey"]),
         ("order numbers", order::store::TAKEN, &["orders_client_order_no_unique"]),
         ("references", account::store::movements::TAKEN, &["movements_reference_unique"]),
-        // Records tried again; accounts and orders, relied on and changed: the parts that look for rows.
+        ("payments", payments::LOAD, &["payments_pkey"]),
+        ("payments, locked", payments::LOAD_LOCKED, &["payments_pkey"]),
+        ("payments of orders", payments::NUMBERS_OF_ORDERS, &["payments_order_unique"]),
+        ("receipts", receipts::LOAD, &["payment_receipts_pkey"]),
+        ("receipts, locked", receipts::LOAD_LOCKED, &["payment_receipts_pkey"]),
+        ("receipts of payments", receipts::KEYS_OF_PAYMENTS, &["payment_receipts_of_payment"]),
+        ("receipts of alerts", receipts::KEYS_OF_IDS, &["payment_receipts_id_unique"]),
+        ("refunds known", receipts::REFUNDS_KNOWN, &["receipt_refunds_pkey"]),
+        ("alerts", alerts::LOAD, &["payment_alerts_pkey"]),
+        ("alerts, locked", alerts::LOAD_LOCKED, &["payment_alerts_pkey"]),
+        ("deliveries known", deliveries::KNOWN, &["callback_deliveries_pkey"]),
+        // Records tried again; accounts, orders, payments, receipts and alerts, relied on and changed: the parts that look for rows.
         (
             "save",
             &save,
-            &["idempotency_records_pkey", "accounts_pkey", "accounts_pkey", "orders_pkey", "orders_pkey"],
+            &[
+                "idempotency_records_pkey",
+                "accounts_pkey",
+                "accounts_pkey",
+                "orders_pkey",
+                "orders_pkey",
+                "payments_pkey",
+                "payments_pkey",
+                "payment_receipts_pkey",
+                "payment_receipts_pkey",
+                "payment_alerts_pkey",
+                "payment_alerts_pkey",
+            ],
         ),
     ] {
         let plan = generic_plan(lane, sql).await.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -193,6 +221,23 @@ async fn what_a_batch_runs_finds_its_rows_by_their_keys_whatever_is_known_of_the
          SELECT client_id, 'k', 'o', decode(repeat('00', 32), 'hex'), 1, 'failed', 1, NULL, 404, 'c', NULL, '',
                 now(), now(), now()
          FROM accounts",
+        "INSERT INTO payments
+         SELECT client_id, 'number', order_id, 'stripe', 1, 'CNY', 'pending', now(), NULL, NULL, 0, 1, now(), now()
+         FROM orders",
+        "INSERT INTO payment_receipts
+         SELECT client_id, 'stripe', 'pi', gen_random_uuid(), 'number', 'unmatched', NULL, NULL, NULL, NULL, NULL, NULL,
+                NULL, NULL, 1, now(), now()
+         FROM orders",
+        "INSERT INTO payment_alerts (client_id, alert_id, kind, cause, provider, status, version, created_at)
+         SELECT client_id, gen_random_uuid(), 'late', 'c', 'stripe', 'open', 1, now()
+         FROM orders",
+        "INSERT INTO callback_deliveries
+         SELECT client_id, 'e', 'k', gen_random_uuid(), decode(repeat('00', 32), 'hex'), 'stripe', 't', 'd', 'none',
+                'number', NULL, now()
+         FROM orders",
+        "INSERT INTO receipt_refunds
+         SELECT client_id, 'stripe', 're', 'pi', 'CNY', 1, now()
+         FROM orders",
         "ANALYZE",
     ] {
         sqlx::raw_sql(statement).execute(&mut owner).await.expect("rows");
@@ -208,6 +253,9 @@ async fn rows_are_locked_in_the_order_of_their_keys() {
     for (load, key) in [
         (account::store::accounts::LOAD_LOCKED, "a.client_id, a.account_id"),
         (order::store::LOAD_LOCKED, "o.client_id, o.order_id"),
+        (payments::LOAD_LOCKED, "p.client_id, p.payment_no"),
+        (receipts::LOAD_LOCKED, "r.client_id, r.provider, r.provider_payment_id"),
+        (alerts::LOAD_LOCKED, "a.client_id, a.alert_id"),
     ] {
         let plan = generic_plan(&mut lane, load).await.expect("a plan");
         let place = |node: &str| plan.find(node).unwrap_or_else(|| panic!("no {node} in\n{plan}"));

@@ -16,6 +16,11 @@ impl ManualClock {
         Self(Arc::new(Mutex::new(SystemClock.now())))
     }
 
+    /// A clock that shows this time.
+    pub fn at(time: DateTime<Utc>) -> Self {
+        Self(Arc::new(Mutex::new(time)))
+    }
+
     /// Moves it forward.
     pub fn advance(&self, by: Duration) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) += by;

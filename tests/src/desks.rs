@@ -49,6 +49,7 @@ pub fn request(key: &str, command: Command) -> Request {
         Command::Move { parties: Parties::Transfer { .. }, .. } => "POST /v1/transfers",
         Command::CloseAccount { .. } => "POST /v1/accounts/{id}/close",
         Command::PlaceOrder { .. } => "POST /v1/orders",
+        Command::Payment(_) => "POST /v1/callbacks/{endpoint}",
     };
     Request {
         name: name(key),

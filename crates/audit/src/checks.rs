@@ -11,6 +11,8 @@ pub mod known_accounts;
 pub mod movements;
 pub mod order_amounts;
 pub mod order_payments;
+pub mod payments;
+pub mod receipts;
 pub mod records;
 pub mod trial_balance;
 

@@ -26,6 +26,14 @@ pub enum Row<'r> {
     Record(Record<'r>),
     /// Of `idempotency_records`: past its retention, or of a closing, and completed, without what it says was done.
     RecordWithoutEffect(Record<'r>),
+    /// Of `payments`.
+    Payment(Payment<'r>),
+    /// Of `payment_receipts`.
+    Receipt(Receipt<'r>),
+    /// Of `payment_alerts`.
+    Alert(Alert<'r>),
+    /// Of `callback_deliveries`.
+    Delivery(Delivery),
     /// Of `outbox_events`.
     Event(Event<'r>),
     /// An order's number; they come in the order of client and number.
@@ -100,6 +108,8 @@ pub struct Entry<'r> {
     pub movement_id: Option<Uuid>,
     /// The order it belongs to.
     pub order_id: Option<Uuid>,
+    /// The receipt it belongs to.
+    pub receipt_id: Option<Uuid>,
 }
 
 /// A side of a row of the journal.
@@ -179,6 +189,8 @@ pub struct Order<'r> {
     pub payment_method: &'r str,
     /// Where it is in its life.
     pub status: &'r str,
+    /// How many changes it has seen.
+    pub version: i64,
     /// When it was placed.
     pub created_at: DateTime<Utc>,
 }
@@ -232,4 +244,83 @@ pub struct BusinessKey<'r> {
     pub kind: &'r str,
     /// The name.
     pub text: &'r str,
+}
+
+/// A payment at a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct Payment<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its number.
+    pub payment_no: &'r str,
+    /// The order it pays; none while it is parked.
+    pub order_id: Option<Uuid>,
+    /// What is asked for.
+    pub amount: Option<Figure>,
+    /// In which currency.
+    pub currency: Option<&'r str>,
+    /// Where it is in its life.
+    pub status: &'r str,
+}
+
+/// What a provider says was received.
+#[derive(Clone, Copy, Debug)]
+pub struct Receipt<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub receipt_id: Uuid,
+    /// The provider.
+    pub provider: &'r str,
+    /// What became of it.
+    pub state: &'r str,
+    /// Where its money stands, if an amount is known.
+    pub funds: Option<Funds<'r>>,
+    /// The alert that is open about it.
+    pub open_alert_id: Option<Uuid>,
+}
+
+/// Where the money of a receipt stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Funds<'r> {
+    /// In which currency.
+    pub currency: &'r str,
+    /// What was received.
+    pub received: Figure,
+    /// What was given back.
+    pub refunded: Figure,
+    /// What has paid an order.
+    pub applied: Figure,
+    /// What is owed back.
+    pub owed: Figure,
+}
+
+/// A question to a person about a payment.
+#[derive(Clone, Copy, Debug)]
+pub struct Alert<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub alert_id: Uuid,
+    /// What raised it.
+    pub cause: &'r str,
+    /// The receipt it is about.
+    pub receipt_id: Option<Uuid>,
+    /// `open` or `resolved`.
+    pub status: &'r str,
+    /// Who resolved it.
+    pub resolved_by: Option<&'r str>,
+    /// When.
+    pub resolved_at: Option<DateTime<Utc>>,
+}
+
+/// A delivery of a provider that was dealt with.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub delivery_id: Uuid,
+    /// When.
+    pub received_at: DateTime<Utc>,
 }

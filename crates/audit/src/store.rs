@@ -8,8 +8,8 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use crate::row::{
-    Account, After, BusinessKey, Client, CollectingAccount, Entry, Event, Movement, Order, Record, Row, Side,
-    Total,
+    Account, After, Alert, BusinessKey, Client, CollectingAccount, Delivery, Entry, Event, Funds, Movement,
+    Order, Payment, Receipt, Record, Row, Side, Total,
 };
 
 pub use snapshot::Snapshot;
@@ -37,6 +37,10 @@ pub const SOURCES: &[Source] = &[
     source("collecting totals", "collecting_totals", TOTALS, total),
     source("movements", "movements", MOVEMENTS, movement),
     source("orders", "orders", ORDERS, order),
+    source("payments", "payments", PAYMENTS, payment),
+    source("receipts", "payment_receipts", RECEIPTS, receipt),
+    source("alerts", "payment_alerts", ALERTS, alert),
+    source("deliveries", "callback_deliveries", DELIVERIES, delivery),
     source("records", "idempotency_records", RECORDS, record),
     Source {
         needs_time: true,
@@ -103,7 +107,7 @@ const ENTRIES: &str = "
     SELECT client_id, entry_id, kind, amount, currency,
            debit_account_id, debit_version, debit_available_after, debit_held_after,
            credit_account_id, credit_version, credit_available_after, credit_held_after,
-           reference, movement_id, order_id
+           reference, movement_id, order_id, receipt_id
     FROM journal_entries";
 
 fn entry(row: &PgRow) -> sqlx::Result<Row<'_>> {
@@ -121,6 +125,7 @@ fn entry(row: &PgRow) -> sqlx::Result<Row<'_>> {
         reference: row.try_get("reference")?,
         movement_id: row.try_get("movement_id")?,
         order_id: row.try_get("order_id")?,
+        receipt_id: row.try_get("receipt_id")?,
     }))
 }
 
@@ -168,7 +173,7 @@ fn movement(row: &PgRow) -> sqlx::Result<Row<'_>> {
 
 const ORDERS: &str = "
     SELECT client_id, order_id, account_id, currency, amount, captured_amount, refunded_amount, payment_method,
-           status, created_at
+           status, version, created_at
     FROM orders";
 
 fn order(row: &PgRow) -> sqlx::Result<Row<'_>> {
@@ -182,7 +187,77 @@ fn order(row: &PgRow) -> sqlx::Result<Row<'_>> {
         refunded_amount: row.try_get("refunded_amount")?,
         payment_method: row.try_get("payment_method")?,
         status: row.try_get("status")?,
+        version: row.try_get("version")?,
         created_at: row.try_get("created_at")?,
+    }))
+}
+
+const PAYMENTS: &str = "
+    SELECT client_id, payment_no, order_id, amount, currency, status
+    FROM payments";
+
+fn payment(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Payment(Payment {
+        client_id: row.try_get("client_id")?,
+        payment_no: row.try_get("payment_no")?,
+        order_id: row.try_get("order_id")?,
+        amount: row.try_get("amount")?,
+        currency: row.try_get("currency")?,
+        status: row.try_get("status")?,
+    }))
+}
+
+const RECEIPTS: &str = "
+    SELECT client_id, receipt_id, provider, state, currency, received, refunded, applied, owed, open_alert_id
+    FROM payment_receipts";
+
+fn receipt(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    let currency: Option<&str> = row.try_get("currency")?;
+    let funds = match currency {
+        None => None,
+        Some(currency) => Some(Funds {
+            currency,
+            received: row.try_get("received")?,
+            refunded: row.try_get("refunded")?,
+            applied: row.try_get("applied")?,
+            owed: row.try_get("owed")?,
+        }),
+    };
+    Ok(Row::Receipt(Receipt {
+        client_id: row.try_get("client_id")?,
+        receipt_id: row.try_get("receipt_id")?,
+        provider: row.try_get("provider")?,
+        state: row.try_get("state")?,
+        funds,
+        open_alert_id: row.try_get("open_alert_id")?,
+    }))
+}
+
+const ALERTS: &str = "
+    SELECT client_id, alert_id, cause, receipt_id, status, resolved_by, resolved_at
+    FROM payment_alerts";
+
+fn alert(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Alert(Alert {
+        client_id: row.try_get("client_id")?,
+        alert_id: row.try_get("alert_id")?,
+        cause: row.try_get("cause")?,
+        receipt_id: row.try_get("receipt_id")?,
+        status: row.try_get("status")?,
+        resolved_by: row.try_get("resolved_by")?,
+        resolved_at: row.try_get("resolved_at")?,
+    }))
+}
+
+const DELIVERIES: &str = "
+    SELECT client_id, delivery_id, received_at
+    FROM callback_deliveries";
+
+fn delivery(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Delivery(Delivery {
+        client_id: row.try_get("client_id")?,
+        delivery_id: row.try_get("delivery_id")?,
+        received_at: row.try_get("received_at")?,
     }))
 }
 

@@ -111,12 +111,14 @@ pub fn of_demo() -> Vec<Endpoint> {
                 "api_v3_key": demo_keys::wechatpay::API_V3_KEY,
                 "keys": [
                     {
+                        "kind": "public_key",
                         "id": demo_keys::wechatpay::PUBLIC_KEY_ID,
-                        "public_key": demo_keys::wechatpay::PLATFORM_PUBLIC_KEY,
+                        "public_key_pem": demo_keys::wechatpay::PLATFORM_PUBLIC_KEY,
                     },
                     {
+                        "kind": "platform_cert",
                         "id": demo_keys::wechatpay::PLATFORM_CERTIFICATE_SERIAL,
-                        "certificate": demo_keys::wechatpay::PLATFORM_CERTIFICATE,
+                        "certificate_pem": demo_keys::wechatpay::PLATFORM_CERTIFICATE,
                     },
                 ],
             }),

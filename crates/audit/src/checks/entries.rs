@@ -5,7 +5,7 @@ use money::Currency;
 use crate::check::Check;
 use crate::report::{CheckReport, Difference, Findings};
 use crate::row::{Entry, Row, Side};
-use crate::vocabulary::{Cause, Party, kind};
+use crate::vocabulary::{CLEARING, Cause, Party, kind};
 
 use super::collecting_names::CollectingNames;
 
@@ -41,17 +41,22 @@ impl Entries {
         let Some(kind) = kind(entry.kind) else {
             return Some(("a known kind".to_owned(), entry.kind.to_owned()));
         };
-        let cause = match (entry.movement_id, entry.order_id) {
-            (Some(_), None) => Some(Cause::Movement),
-            (None, Some(_)) => Some(Cause::Order),
+        let cause = match (entry.movement_id, entry.order_id, entry.receipt_id) {
+            (Some(_), None, None) => Some(Cause::Movement),
+            (None, Some(_), None) => Some(Cause::Order),
+            (None, _, Some(_)) => Some(Cause::Receipt),
             _ => None,
         };
         if cause != Some(kind.cause) {
             let expected = match kind.cause {
                 Cause::Movement => "a movement as its cause, and no order",
                 Cause::Order => "an order as its cause, and no movement",
+                Cause::Receipt => "a receipt as its cause, and no movement",
             };
-            let found = format!("movement {:?}, order {:?}", entry.movement_id, entry.order_id);
+            let found = format!(
+                "movement {:?}, order {:?}, receipt {:?}",
+                entry.movement_id, entry.order_id, entry.receipt_id
+            );
             return Some((expected.to_owned(), found));
         }
         self.side_fault(entry, "debits", entry.debit, kind.debit)
@@ -69,6 +74,10 @@ impl Entries {
         let name = self.collecting.find(entry.client_id, side.account_id).map(|(name, _)| name);
         let (expected, fits) = match party {
             Party::Customer => ("a customer's account", side.after.is_some()),
+            Party::Clearing => (
+                "a provider's clearing account",
+                side.after.is_none() && name.is_none_or(|name| name.starts_with(CLEARING)),
+            ),
             Party::Collecting(word) => (word, side.after.is_none() && name.is_none_or(|name| name == word)),
         };
         let found = name.unwrap_or("a customer's account");

@@ -5,10 +5,16 @@ use uuid::Uuid;
 use crate::check::Check;
 use crate::reconciliation::{Claim, Hand, Reconciliation};
 use crate::report::{CheckReport, Difference, Findings};
-use crate::row::{Event, Row};
-use crate::vocabulary::{ACCOUNT_CLOSED, ACCOUNT_OPENED, EVENTS, MOVEMENTS, ORDER_PAID};
+use crate::row::{Event, Order, Row};
+use crate::vocabulary::{
+    ACCOUNT_CLOSED, ACCOUNT_OPENED, ALERT_RAISED, ALERT_RESOLVED, EVENTS, MOVEMENTS, ORDER_CANCELLED,
+    ORDER_EXPIRED, ORDER_PAID, ORDER_PLACED, ORDER_REFUNDED,
+};
 
 use super::report_rows;
+
+/// More refunds than an order ever has.
+const REFUNDS_MAX: i64 = 10_000;
 
 /// That something happened.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -43,6 +49,23 @@ impl Events {
 
     fn effect(&mut self, client: Uuid, aggregate: Uuid, event_type: &'static str, sequence: i64) {
         self.happened.claim(Hand::Left, Happened { client, aggregate, event_type, sequence }, None);
+    }
+
+    /// It is placed, then paid or over, and then refunded, a version each.
+    fn order_at_provider(&mut self, order: &Order<'_>) {
+        let (client, id) = (order.client_id, order.order_id);
+        self.effect(client, id, ORDER_PLACED, 1);
+        let second = match order.status {
+            "pending_payment" => return,
+            "expired" => ORDER_EXPIRED,
+            "cancelled" => ORDER_CANCELLED,
+            _ => ORDER_PAID,
+        };
+        self.effect(client, id, second, 2);
+        // No more than there can be, should the version be damaged.
+        for version in 3..=order.version.min(3 + REFUNDS_MAX) {
+            self.effect(client, id, ORDER_REFUNDED, version);
+        }
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -83,7 +106,14 @@ impl Check for Events {
                     self.effect(movement.client_id, movement.movement_id, event_type, 1);
                 }
             }
+            Row::Order(order) if order.payment_method == "provider" => self.order_at_provider(order),
             Row::Order(order) => self.effect(order.client_id, order.order_id, ORDER_PAID, 1),
+            Row::Alert(alert) => {
+                self.effect(alert.client_id, alert.alert_id, ALERT_RAISED, 1);
+                if alert.status == "resolved" {
+                    self.effect(alert.client_id, alert.alert_id, ALERT_RESOLVED, 2);
+                }
+            }
             Row::Event(event) => self.event(event),
             _ => {}
         }

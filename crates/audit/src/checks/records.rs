@@ -14,7 +14,8 @@ use crate::reconciliation::{Claim, Hand, Reconciliation};
 use crate::report::{CheckReport, Difference, Findings};
 use crate::row::{Record, Row};
 use crate::vocabulary::{
-    ACCOUNT_CLOSED, CLOSE_ACCOUNT, MOVEMENTS, OPEN_ACCOUNT, Operation, PLACE_ORDER, operation,
+    ACCOUNT_CLOSED, AGAIN, CLOSE_ACCOUNT, MOVEMENTS, OPEN_ACCOUNT, Operation, PLACE_ORDER, RESOLVE_ALERT,
+    TAKE_CALLBACK, operation,
 };
 
 use super::report_rows;
@@ -66,6 +67,10 @@ impl Records {
     fn record(&mut self, record: &Record<'_>) {
         self.findings.looked();
         let expected = match record.status {
+            // It may have found nothing to do any more, or the same as one before it.
+            "completed" if is_without_own_effect(record) => {
+                (!(200..300).contains(&record.response_status)).then_some("an answer of 200 to 299")
+            }
             "completed" => match resource_of(record) {
                 Some((operation, resource)) => {
                     let ran = Ran { client: record.client_id, operation: operation.name, resource };
@@ -86,6 +91,15 @@ impl Records {
             self.findings.row_differs(|| difference(record, expected));
         }
     }
+}
+
+/// Whether the record has no effect of its own: it may be a timer's that came too late, or a callback's that was recorded
+/// before, which it names.
+fn is_without_own_effect(record: &Record<'_>) -> bool {
+    let Some(operation) = operation(record.operation) else { return false };
+    let again = || record.resource?.strip_prefix(operation.path)?.strip_suffix(AGAIN);
+    !operation.has_own_effect
+        || (*operation == TAKE_CALLBACK && again().is_some_and(|id| Uuid::try_parse(id).is_ok()))
 }
 
 /// The operation of a record, and the id of what it made or changed.
@@ -128,6 +142,14 @@ impl Check for Records {
             }
             Row::Order(order) => {
                 self.effect(order.client_id, &PLACE_ORDER, order.order_id, order.created_at);
+            }
+            Row::Delivery(delivery) => {
+                self.effect(delivery.client_id, &TAKE_CALLBACK, delivery.delivery_id, delivery.received_at);
+            }
+            Row::Alert(alert) => {
+                if let Some(at) = alert.resolved_at.filter(|_| alert.resolved_by == Some("client")) {
+                    self.effect(alert.client_id, &RESOLVE_ALERT, alert.alert_id, at);
+                }
             }
             // A closing leaves no time on the account; its event has it.
             Row::Event(event) if event.event_type == ACCOUNT_CLOSED => {

@@ -100,7 +100,7 @@ const OF_PAYMENT: &str = "
     FROM callback_deliveries
     WHERE client_id = $1
       AND payment_no = $2
-    ORDER BY received_at DESC, endpoint, delivery_key
+    ORDER BY delivery_id DESC
     LIMIT $3";
 
 /// The newest deliveries that spoke of a payment's number, `limit` at most, newest first.

@@ -1,0 +1,18 @@
+//! Payment callbacks, over HTTP and on a real database: what a provider tells of, however often and in whatever order, is
+//! booked once, and what does not fit is asked about.
+//!
+//! - [`stage`]: a server with the demo's endpoints and a clock, and providers that sign;
+//! - [`effects`]: each row of the table of what a callback does;
+//! - [`sequences`]: the deliveries of `sequences.json`, to the byte;
+//! - [`races`]: copies at once, a callback and its order at once;
+//! - [`refunds`], [`alerts`], [`expiry`]: refunds told of, people who decide, time that runs out;
+//! - [`faults`]: a database that goes away, a server that dies, records that are forgotten.
+
+mod alerts;
+mod effects;
+mod expiry;
+mod faults;
+mod races;
+mod refunds;
+mod sequences;
+mod stage;

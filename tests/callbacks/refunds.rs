@@ -1,0 +1,98 @@
+//! What providers say they have given back.
+
+use provider_simulator::Provider;
+use provider_simulator::event::{Outcome, Refund, What};
+use serde_json::json;
+
+use crate::stage::{Stage, booked, of, paid, refunded, state_of, verdicts};
+
+const STRIPE: Provider = Provider::Stripe;
+
+#[tokio::test]
+async fn refunds_are_booked_once_whether_a_provider_tells_totals_or_each_by_itself() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    for provider in [Provider::Stripe, Provider::Alipay, Provider::WechatPay, Provider::Standard] {
+        let number = format!("R-{provider}-1");
+        stage.place(provider, &number).await?;
+        let event = paid(&format!("event-{provider}"), &number, &format!("money-{provider}"));
+        stage.acknowledged(provider, &event).await?;
+        let first =
+            of(&event, &format!("r1-{provider}"), refunded(&format!("{provider}-1"), "10.00", "10.00"));
+        let second =
+            of(&event, &format!("r2-{provider}"), refunded(&format!("{provider}-2"), "15.00", "25.00"));
+        for event in [&first, &second, &first, &second] {
+            stage.acknowledged(provider, event).await?;
+        }
+        // The first once more, under a new name of the delivery.
+        let again =
+            of(&event, &format!("r3-{provider}"), refunded(&format!("{provider}-1"), "10.00", "10.00"));
+        stage.acknowledged(provider, &again).await?;
+        let order = stage.order(&number).await?;
+        assert_eq!(
+            (&order["status"], &order["refunded_amount"]),
+            (&json!("partially_refunded"), &json!("25.00")),
+            "{provider}"
+        );
+        let all = of(&event, &format!("r4-{provider}"), refunded(&format!("{provider}-3"), "63.80", "88.80"));
+        stage.acknowledged(provider, &all).await?;
+        assert_eq!(stage.order(&number).await?["status"], "refunded", "{provider}");
+        assert_eq!(stage.collected(&format!("clearing:{provider}")).await?, "0.00");
+    }
+    assert_eq!(stage.collected("revenue").await?, "0.00");
+    assert_eq!(stage.alerts("").await?.len(), 0);
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn a_refund_that_overtakes_its_payment_waits_for_it() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    stage.place(STRIPE, "R-0001").await?;
+    let event = paid("evt_1", "R-0001", "pi_1");
+    stage.acknowledged(STRIPE, &of(&event, "evt_0", refunded("1", "10.00", "10.00"))).await?;
+    assert_eq!(stage.order("R-0001").await?["status"], "pending_payment");
+    stage.acknowledged(STRIPE, &event).await?;
+    let order = stage.order("R-0001").await?;
+    assert_eq!(
+        (&order["status"], &order["captured_amount"], &order["refunded_amount"]),
+        (&json!("partially_refunded"), &json!("88.80"), &json!("10.00"))
+    );
+    let payment = stage.payment("R-0001").await?;
+    assert_eq!(booked(&payment), ["payment_settled", "payment_refunded"]);
+    assert_eq!(verdicts(&payment), ["refund_parked", "settled"]);
+
+    // The same before the order itself is there.
+    let event = paid("evt_3", "R-0002", "pi_2");
+    stage.acknowledged(STRIPE, &of(&event, "evt_2", refunded("2", "10.00", "10.00"))).await?;
+    let placed = stage.place(STRIPE, "R-0002").await?;
+    assert_eq!(placed["status"], "pending_payment");
+    stage.acknowledged(STRIPE, &event).await?;
+    assert_eq!(stage.order("R-0002").await?["status"], "partially_refunded");
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn more_given_back_than_was_received_or_a_stuck_refund_is_asked_about() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    stage.place(STRIPE, "R-0001").await?;
+    let event = paid("evt_1", "R-0001", "pi_1");
+    stage.acknowledged(STRIPE, &event).await?;
+    stage.acknowledged(STRIPE, &of(&event, "evt_2", refunded("1", "100.00", "100.00"))).await?;
+    assert_eq!(stage.order("R-0001").await?["status"], "paid");
+    assert_eq!(stage.alerts("kind=refund_mismatched&status=open").await?.len(), 1);
+
+    let wechat = Provider::WechatPay;
+    stage.place(wechat, "R-0002").await?;
+    let event = paid("note-1", "R-0002", "wx-1");
+    stage.acknowledged(wechat, &event).await?;
+    let stuck = |outcome| {
+        let What::Refunded(refund) = refunded("2", "10.00", "10.00") else { unreachable!("it is a refund") };
+        What::Refunded(Refund { outcome, ..refund })
+    };
+    stage.acknowledged(wechat, &of(&event, "note-2", stuck(Outcome::Abnormal))).await?;
+    stage.acknowledged(wechat, &of(&event, "note-3", stuck(Outcome::Closed))).await?;
+    assert_eq!(stage.alerts("kind=refund_attention&status=open").await?.len(), 1);
+    let payment = stage.payment("R-0002").await?;
+    assert_eq!(verdicts(&payment), ["settled", "held", "none"]);
+    assert_eq!(state_of(&payment, "wx-1"), Some("settled"));
+    stage.finish().await
+}

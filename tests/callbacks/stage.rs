@@ -1,0 +1,249 @@
+//! A server with the demo's endpoints and a clock of the test's, and the four providers, who sign with the demo's keys.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use desk::sweeper::{self, SweepSettings};
+use desk::{Clock, Hooks, Settings};
+use onefold_tests::clock::ManualClock;
+use onefold_tests::database::new_database;
+use onefold_tests::http::{ALICE, Anonymous, Caller, Exchange, TestServer, send};
+use provider_simulator::event::{Outcome, Payment, Refund, What};
+use provider_simulator::{Amount, Event, Message, Provider, Sender, Style};
+use serde_json::{Value, json};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+/// What orders of these tests cost unless they say otherwise.
+pub const AMOUNT: &str = "88.80";
+
+/// A server, and the time.
+pub struct Stage {
+    pub server: TestServer,
+    pub clock: ManualClock,
+}
+
+impl Stage {
+    pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(Settings::default(), Hooks::default()).await
+    }
+
+    pub async fn start_with(desk: Settings, hooks: Hooks) -> anyhow::Result<Self> {
+        Self::start_on(new_database().await?, desk, hooks).await
+    }
+
+    pub async fn start_on(database: PgConnectOptions, desk: Settings, hooks: Hooks) -> anyhow::Result<Self> {
+        let clock = ManualClock::at_present();
+        let server = TestServer::start_with(database, |settings| {
+            settings.clock = Arc::new(clock.clone());
+            settings.desk = desk;
+            settings.hooks = hooks;
+        })
+        .await?;
+        // What happens at the very moment of the demo's making counts as the demo's.
+        clock.advance(Duration::from_millis(1));
+        Ok(Self { server, clock })
+    }
+
+    pub fn now(&self) -> chrono::DateTime<chrono::Utc> {
+        self.clock.now()
+    }
+
+    pub fn demo(&self) -> &Caller {
+        &self.server.demo
+    }
+
+    /// Places an order of [`AMOUNT`] CNY that this provider's payment shall pay; the number is its order number too.
+    pub async fn place(&self, provider: Provider, payment_no: &str) -> anyhow::Result<Value> {
+        let answer = self.try_to_place(provider, payment_no).await?;
+        ensure!(answer.status == 201, "{}", String::from_utf8_lossy(&answer.bytes));
+        Ok(answer.json())
+    }
+
+    pub async fn try_to_place(&self, provider: Provider, payment_no: &str) -> anyhow::Result<Exchange> {
+        let body = order_of(provider, payment_no);
+        self.demo().post("/v1/orders", &format!("place-{payment_no}"), &body).await
+    }
+
+    /// Delivers what a provider has to say of an event, signed now.
+    pub async fn deliver(&self, provider: Provider, event: &Event) -> anyhow::Result<Exchange> {
+        deliver(&self.server.anonymous(), provider, event, &self.clock).await
+    }
+
+    /// Delivers, and expects the provider's acknowledgement.
+    pub async fn acknowledged(&self, provider: Provider, event: &Event) -> anyhow::Result<()> {
+        let answer = self.deliver(provider, event).await?;
+        ensure!(
+            provider.takes_for_acknowledged(answer.status, &answer.bytes),
+            "{provider} is answered {} {:?}",
+            answer.status,
+            String::from_utf8_lossy(&answer.bytes)
+        );
+        Ok(())
+    }
+
+    pub async fn payment(&self, payment_no: &str) -> anyhow::Result<Value> {
+        let answer = self.demo().get(&format!("/v1/payments/{payment_no}")).await?;
+        ensure!(answer.status == 200, "{payment_no}: {}", answer.status);
+        Ok(answer.json())
+    }
+
+    /// The order of this number.
+    pub async fn order(&self, number: &str) -> anyhow::Result<Value> {
+        let list = self.demo().get(&format!("/v1/orders?client_order_no={number}")).await?.json();
+        list["data"].get(0).cloned().with_context(|| format!("no order {number}"))
+    }
+
+    /// The alerts of these parameters, newest first.
+    pub async fn alerts(&self, query: &str) -> anyhow::Result<Vec<Value>> {
+        let list = self.demo().get(&format!("/v1/payment-alerts?{query}")).await?.json();
+        Ok(list["data"].as_array().context("a list")?.clone())
+    }
+
+    pub async fn resolve(&self, alert: &Value, action: &str) -> anyhow::Result<Exchange> {
+        let path = format!("/v1/payment-alerts/{}/resolve", alert["id"].as_str().context("an id")?);
+        let key = format!("{action}-{}", alert["id"]).replace('"', "");
+        self.demo().post(&path, &key, &json!({ "action": action, "note": "as agreed" })).await
+    }
+
+    /// One round of the sweeper, now.
+    pub async fn sweep(&self) -> anyhow::Result<usize> {
+        let server = self.server.server();
+        Ok(sweeper::once(server.desk(), server.database(), SweepSettings::default(), &self.clock).await?)
+    }
+
+    /// What a collecting account of CNY holds: credits less debits, in text.
+    pub async fn collected(&self, name: &str) -> anyhow::Result<String> {
+        let mut connection = PgConnection::connect_with(&self.server.database).await?;
+        let sum: Option<String> = sqlx::query_scalar(
+            "SELECT (sum(t.credits) - sum(t.debits))::numeric(28, 2)::text
+             FROM collecting_accounts c
+             JOIN collecting_totals t ON t.client_id = c.client_id AND t.account_id = c.account_id
+             WHERE c.name = $1 AND c.currency = 'CNY'",
+        )
+        .bind(name)
+        .fetch_one(&mut connection)
+        .await?;
+        Ok(sum.unwrap_or_else(|| "0.00".to_owned()))
+    }
+
+    /// How many rows a table has.
+    pub async fn count(&self, table: &str) -> anyhow::Result<i64> {
+        let mut connection = PgConnection::connect_with(&self.server.database).await?;
+        let sql = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+        Ok(sqlx::query_scalar(sql).fetch_one(&mut connection).await?)
+    }
+
+    /// Ends the server, and audits its books with the service's own auditor.
+    pub async fn finish(self) -> anyhow::Result<()> {
+        let database = self.server.shutdown().await;
+        audited(&database).await
+    }
+
+    /// The same, where records were deleted by a clock that ran ahead of the database's.
+    pub async fn finish_without_records(self) -> anyhow::Result<()> {
+        let database = self.server.shutdown().await;
+        audited_keeping(&database, Duration::ZERO).await
+    }
+}
+
+/// Fails if the auditor finds anything.
+pub async fn audited(database: &PgConnectOptions) -> anyhow::Result<()> {
+    audited_keeping(database, Settings::default().retention).await
+}
+
+async fn audited_keeping(database: &PgConnectOptions, retention: Duration) -> anyhow::Result<()> {
+    let settings = audit::Settings { retention, listed_max: 100 };
+    let report = audit::audit(database, settings, &mut |_| {}).await?;
+    let wrong: Vec<_> = report.checks.iter().filter(|check| check.differences > 0).collect();
+    ensure!(wrong.is_empty(), "{wrong:#?}");
+    Ok(())
+}
+
+/// The body of an order that this provider's payment shall pay.
+pub fn order_of(provider: Provider, payment_no: &str) -> Value {
+    json!({
+        "account_id": ALICE, "client_order_no": payment_no, "currency": "CNY", "amount": AMOUNT,
+        "payment": { "method": "provider", "provider": provider.to_string(), "payment_no": payment_no },
+    })
+}
+
+/// Sends to a provider's endpoint what it has to say.
+pub async fn deliver(
+    to: &Anonymous,
+    provider: Provider,
+    event: &Event,
+    clock: &ManualClock,
+) -> anyhow::Result<Exchange> {
+    let sender = Sender::demo(provider, Style::Usual)?;
+    post(to, &provider.to_string(), sender.message(event, clock.now())?).await
+}
+
+/// Sends a message to an endpoint.
+pub async fn post(to: &Anonymous, endpoint: &str, message: Message) -> anyhow::Result<Exchange> {
+    let mut request = to.request("POST", &format!("/v1/callbacks/{endpoint}"));
+    for (name, value) in message.headers {
+        request = request.header(name, value);
+    }
+    send(request.body(message.body)).await
+}
+
+/// That [`AMOUNT`] was paid under a number, in this provider's event `id`.
+pub fn paid(id: &str, payment_no: &str, provider_payment_id: &str) -> Event {
+    paid_with(id, payment_no, provider_payment_id, AMOUNT, "CNY")
+}
+
+pub fn paid_with(
+    id: &str,
+    payment_no: &str,
+    provider_payment_id: &str,
+    amount: &str,
+    currency: &str,
+) -> Event {
+    Event {
+        id: id.to_owned(),
+        at: ManualClock::at_present().now(),
+        payment: Payment {
+            payment_no: payment_no.to_owned(),
+            provider_payment_id: provider_payment_id.to_owned(),
+            amount: Amount::parse(amount).expect("an amount"),
+            currency: currency.to_owned(),
+        },
+        what: What::Succeeded,
+    }
+}
+
+/// The same payment, of which something else is told.
+pub fn of(event: &Event, id: &str, what: What) -> Event {
+    Event { id: id.to_owned(), what, ..event.clone() }
+}
+
+/// That so much was given back, and so much in all.
+pub fn refunded(refund_no: &str, amount: &str, total: &str) -> What {
+    What::Refunded(Refund {
+        refund_no: refund_no.to_owned(),
+        refund_id: format!("re_{refund_no}"),
+        amount: Amount::parse(amount).expect("an amount"),
+        refunded_total: Amount::parse(total).expect("an amount"),
+        outcome: Outcome::Done,
+    })
+}
+
+/// The state of the receipt, of those of a payment, that has this id at the provider.
+pub fn state_of<'p>(payment: &'p Value, provider_payment_id: &str) -> Option<&'p str> {
+    let receipts = payment["receipts"].as_array()?;
+    receipts.iter().find(|receipt| receipt["provider_payment_id"] == provider_payment_id)?["state"].as_str()
+}
+
+/// The kinds of a payment's journal rows, oldest first.
+pub fn booked(payment: &Value) -> Vec<&str> {
+    let journal = payment["journal"].as_array().map(Vec::as_slice).unwrap_or_default();
+    journal.iter().filter_map(|entry| entry["kind"].as_str()).collect()
+}
+
+/// The effects of a payment's deliveries, oldest first.
+pub fn verdicts(payment: &Value) -> Vec<&str> {
+    let deliveries = payment["deliveries"].as_array().map(Vec::as_slice).unwrap_or_default();
+    deliveries.iter().rev().filter_map(|delivery| delivery["verdict"].as_str()).collect()
+}
