@@ -31,8 +31,6 @@ CREATE TABLE payments (
     CONSTRAINT payments_version_positive CHECK (version > 0)
 ) WITH (fillfactor = 80);
 
--- An order has one payment. The conditions keep these indexes from whoever asks for a number.
-CREATE UNIQUE INDEX payments_order_unique ON payments (client_id, order_id) WHERE order_id IS NOT NULL;
 -- For the sweeper, a client at a time.
 CREATE INDEX payments_due ON payments (client_id, expires_at) WHERE status = 'pending';
 
@@ -72,7 +70,7 @@ CREATE TABLE payment_receipts (
     CONSTRAINT payment_receipts_version_positive CHECK (version > 0)
 ) WITH (fillfactor = 80);
 
-CREATE UNIQUE INDEX payment_receipts_id_unique ON payment_receipts (client_id, receipt_id) WHERE receipt_id IS NOT NULL;
+-- The conditions of these indexes keep them from whoever asks for a provider's id.
 CREATE INDEX payment_receipts_of_payment ON payment_receipts (client_id, payment_no) WHERE payment_no IS NOT NULL;
 -- For the sweeper: what is parked and was not asked about yet.
 CREATE INDEX payment_receipts_parked ON payment_receipts (client_id, created_at)
@@ -173,7 +171,11 @@ ALTER TABLE journal_entries ADD CONSTRAINT journal_entries_payment_has_a_receipt
 ) NOT VALID;
 CREATE INDEX journal_entries_of_receipt ON journal_entries (client_id, receipt_id) WHERE receipt_id IS NOT NULL;
 
--- An order that is paid at a provider may be paid with more than its amount, if a person has accepted that.
+-- An order that is paid at a provider names its payment, and may be paid with more than its amount, if a person has accepted that.
+ALTER TABLE orders ADD COLUMN payment_no TEXT COLLATE "C";
+ALTER TABLE orders ADD CONSTRAINT orders_at_provider_name_payment CHECK (
+    (payment_method = 'provider') = (payment_no IS NOT NULL)
+) NOT VALID;
 ALTER TABLE orders DROP CONSTRAINT orders_captured_within_amount;
 ALTER TABLE orders ADD CONSTRAINT orders_captured_within_amount CHECK (
     captured_amount >= 0 AND (captured_amount <= amount OR payment_method = 'provider')

@@ -5,4 +5,5 @@ mod damage;
 mod ledger;
 mod memory;
 mod neighbour;
+mod payments;
 mod program;

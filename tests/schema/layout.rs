@@ -31,13 +31,19 @@ async fn the_tables_of_a_client_are_these() {
         ask(TABLES).await,
         [
             "accounts",
+            "callback_deliveries",
             "collecting_accounts",
             "collecting_totals",
             "idempotency_records",
             "journal_entries",
             "movements",
             "orders",
-            "outbox_events"
+            "outbox_events",
+            "payment_alerts",
+            "payment_receipts",
+            "payments",
+            "quarantined_bodies",
+            "receipt_refunds"
         ]
     );
 }

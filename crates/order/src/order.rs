@@ -64,6 +64,8 @@ pub struct Order {
     pub refunded_amount: Amount,
     /// How it is paid.
     pub payment_method: PaymentMethod,
+    /// The number of its payment, if it is paid at a provider.
+    pub payment_no: Option<String>,
     /// Where it is in its life.
     pub status: OrderStatus,
     /// How many changes it has seen, its placing the first.

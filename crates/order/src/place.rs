@@ -93,6 +93,7 @@ pub fn pay_from_balance(account: &Account, placement: Placement) -> Result<Place
             captured_amount: amount,
             refunded_amount: Amount::zero(amount.currency()),
             payment_method: PaymentMethod::Balance,
+            payment_no: None,
             status: OrderStatus::Paid,
             version: 1,
             created_at: now,

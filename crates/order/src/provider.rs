@@ -9,13 +9,17 @@ use money::Amount;
 
 use crate::{Order, OrderEvent, OrderStatus, PaymentMethod, Placement, StateConflict, Step};
 
-/// Places an order that a provider's payment shall pay.
+/// Places an order that the payment of this number, at a provider, shall pay.
 ///
 /// # Errors
 ///
 /// As for an order that the account itself pays, but for what it has available: the account must be open and of the
 /// order's currency.
-pub fn await_payment(account: &Account, placement: Placement) -> Result<Order, DebitRefusal> {
+pub fn await_payment(
+    account: &Account,
+    placement: Placement,
+    payment_no: String,
+) -> Result<Order, DebitRefusal> {
     let Placement { order_id, entry_id: _, client_order_no, amount, now } = placement;
     if account.currency != amount.currency() {
         return Err(DebitRefusal::CurrencyMismatch {
@@ -35,6 +39,7 @@ pub fn await_payment(account: &Account, placement: Placement) -> Result<Order, D
         captured_amount: Amount::zero(amount.currency()),
         refunded_amount: Amount::zero(amount.currency()),
         payment_method: PaymentMethod::Provider,
+        payment_no: Some(payment_no),
         status: OrderStatus::PendingPayment,
         version: 1,
         created_at: now,
@@ -119,7 +124,7 @@ mod tests {
             amount: cny("88.80"),
             now,
         };
-        await_payment(&account, placement).unwrap()
+        await_payment(&account, placement, "P-0001".to_owned()).unwrap()
     }
 
     #[test]

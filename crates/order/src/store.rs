@@ -27,7 +27,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
 /// Reads orders by id.
 pub const LOAD: &str = "
     SELECT o.client_id, o.order_id, o.client_order_no, o.account_id, o.currency, o.amount, o.captured_amount,
-           o.refunded_amount, o.payment_method, o.status, o.version, o.created_at, o.updated_at
+           o.refunded_amount, o.payment_method, o.payment_no, o.status, o.version, o.created_at, o.updated_at
     FROM unnest($1::uuid[], $2::uuid[]) AS n (client_id, order_id)
     JOIN orders o ON o.client_id = n.client_id AND o.order_id = n.order_id";
 
@@ -35,7 +35,7 @@ pub const LOAD: &str = "
 /// of their keys, so that two who lock several cannot wait for each other.
 pub const LOAD_LOCKED: &str = "
     SELECT o.client_id, o.order_id, o.client_order_no, o.account_id, o.currency, o.amount, o.captured_amount,
-           o.refunded_amount, o.payment_method, o.status, o.version, o.created_at, o.updated_at
+           o.refunded_amount, o.payment_method, o.payment_no, o.status, o.version, o.created_at, o.updated_at
     FROM orders o
     WHERE (o.client_id, o.order_id) IN (SELECT * FROM unnest($1::uuid[], $2::uuid[]))
     ORDER BY o.client_id, o.order_id
@@ -77,20 +77,20 @@ pub async fn taken(
         .collect()
 }
 
-/// Adds orders: `$1` to `$13`, see [`bind_inserts`]. Returns a row for each.
+/// Adds orders: `$1` to `$14`, see [`bind_inserts`]. Returns a row for each.
 pub const INSERT: &str = "
     INSERT INTO orders (
         client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
-        payment_method, status, version, created_at, updated_at
+        payment_method, payment_no, status, version, created_at, updated_at
     )
     SELECT u.client_id, u.order_id, u.client_order_no, u.account_id, u.currency, u.amount, u.captured_amount,
-           u.refunded_amount, u.payment_method, u.status, u.version, u.created_at, u.updated_at
+           u.refunded_amount, u.payment_method, u.payment_no, u.status, u.version, u.created_at, u.updated_at
     FROM unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::numeric[], $7::numeric[], $8::numeric[],
-        $9::text[], $10::text[], $11::bigint[], $12::timestamptz[], $13::timestamptz[]
+        $9::text[], $10::text[], $11::text[], $12::bigint[], $13::timestamptz[], $14::timestamptz[]
     ) AS u (
         client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
-        payment_method, status, version, created_at, updated_at
+        payment_method, payment_no, status, version, created_at, updated_at
     )
     RETURNING 1";
 
@@ -106,6 +106,7 @@ pub fn bind_inserts(arguments: &mut PgArguments, orders: &[Order]) -> Result<(),
     arguments.add(column(orders, |o| o.captured_amount.to_decimal()))?;
     arguments.add(column(orders, |o| o.refunded_amount.to_decimal()))?;
     arguments.add(column(orders, |o| o.payment_method.as_str()))?;
+    arguments.add(column(orders, |o| o.payment_no.as_deref()))?;
     arguments.add(column(orders, |o| o.status.as_str()))?;
     arguments.add(column(orders, |o| o.version))?;
     arguments.add(column(orders, |o| o.created_at))?;
@@ -167,7 +168,7 @@ fn column<'r, S, T>(rows: &'r [S], of: impl Fn(&'r S) -> T) -> Vec<T> {
 
 const FIND: &str = "
     SELECT client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
-           payment_method, status, version, created_at, updated_at
+           payment_method, payment_no, status, version, created_at, updated_at
     FROM orders
     WHERE client_id = $1
       AND order_id = $2";
@@ -180,7 +181,7 @@ pub async fn find(db: impl PgExecutor<'_>, client: ClientId, id: OrderId) -> sql
 
 const FIND_BY_NUMBER: &str = "
     SELECT client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
-           payment_method, status, version, created_at, updated_at
+           payment_method, payment_no, status, version, created_at, updated_at
     FROM orders
     WHERE client_id = $1
       AND client_order_no = $2";
@@ -197,7 +198,7 @@ pub async fn find_by_number(
 
 const LIST: &str = "
     SELECT client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
-           payment_method, status, version, created_at, updated_at
+           payment_method, payment_no, status, version, created_at, updated_at
     FROM orders
     WHERE client_id = $1
       AND order_id < $2
@@ -235,6 +236,7 @@ fn order_from(row: &PgRow) -> sqlx::Result<Order> {
         refunded_amount: amount("refunded_amount")?,
         payment_method: PaymentMethod::from_word(method)
             .ok_or_else(|| unreadable("payment_method", format!("unknown method {method:?}")))?,
+        payment_no: row.try_get("payment_no")?,
         status: OrderStatus::from_word(status)
             .ok_or_else(|| unreadable("status", format!("unknown status {status:?}")))?,
         version: row.try_get("version")?,

@@ -5,7 +5,7 @@ use client::ClientId;
 use money::Amount;
 use uuid::Uuid;
 
-use crate::{ProviderKind, ReceiptId};
+use crate::{ProviderKind, ReceiptId, ReceiptKey};
 
 /// Identifies an alert: UUID version 7, made by the service.
 #[derive(
@@ -143,6 +143,12 @@ pub struct Alert {
 }
 
 impl Alert {
+    /// What the receipt that it is about is known by.
+    pub fn receipt_key(&self) -> Option<ReceiptKey> {
+        self.receipt_id?;
+        Some((self.client_id, self.provider, self.provider_payment_id.clone()?))
+    }
+
     /// `open` or `resolved`: the word for its state in the database and in the API.
     pub fn status(&self) -> &'static str {
         match self.resolution {

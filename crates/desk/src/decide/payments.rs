@@ -58,7 +58,7 @@ pub(super) fn place(
             existing: request.order_id,
         });
     }
-    let order = provider::await_payment(account, placement)?;
+    let order = provider::await_payment(account, placement, payment_no.clone())?;
     let request = PaymentRequest {
         order_id: order.id,
         provider: ProviderKind::from_word(word).expect("the terms were made of a provider that there is"),
@@ -219,10 +219,7 @@ fn resolve(
     now: DateTime<Utc>,
 ) -> Result<Decision, Refusal> {
     let alert = set.alerts.get(&(client, id)).ok_or(Refusal::AlertNotFound(id))?;
-    let receipt = set
-        .receipts
-        .iter()
-        .find(|receipt| receipt.client_id == client && Some(receipt.id) == alert.receipt_id);
+    let receipt = alert.receipt_key().and_then(|key| set.receipts.get(&key));
     let mut known = known(set, client, alert.payment_no.as_deref(), receipt);
     if !known.alerts.iter().any(|known| known.id == id) {
         known.alerts.push(alert.clone());

@@ -3,7 +3,6 @@
 //! Which receipts there are under a number is asked after the number's payment was read: whoever adds a receipt changes
 //! the payment's version, so one that is added later is noticed when the batch is saved.
 
-use order::PaymentMethod;
 use payment_callback::store::{alerts, deliveries, payments, receipts};
 use payment_callback::{Alert, Payment, Receipt};
 
@@ -19,9 +18,9 @@ pub(super) async fn follow_names(
     needs: &mut PaymentNeeds,
     set: &mut WorkingSet,
 ) -> Result<(), Fault> {
-    payments_of_orders(connection, needs, set).await?;
+    payments_of_orders(needs, set);
     let read = load_alerts(connection, &needs.alerts.iter().cloned().collect::<Vec<_>>(), false).await?;
-    receipts_of_alerts(connection, needs, &read).await?;
+    receipts_of_alerts(needs, &read);
     read.into_iter().for_each(|alert| set.alerts.load(alert));
 
     let keys: Vec<_> = needs.receipts.iter().cloned().collect();
@@ -107,35 +106,16 @@ fn is_complete(set: &WorkingSet) -> bool {
     set.payments.iter().all(has_order) && set.receipts.iter().all(has_payment_and_alert)
 }
 
-async fn payments_of_orders(
-    connection: &mut LaneConnection,
-    needs: &mut PaymentNeeds,
-    set: &WorkingSet,
-) -> Result<(), Fault> {
-    let at_providers = set.orders.iter().filter(|order| order.payment_method == PaymentMethod::Provider);
-    let orders: Vec<_> = at_providers.map(Row::key).collect();
-    if !orders.is_empty() {
-        let numbers =
-            ask(connection, async |connection| payments::numbers_of_orders(connection, &orders).await);
-        needs.payments.extend(numbers.await?);
-    }
-    Ok(())
+fn payments_of_orders(needs: &mut PaymentNeeds, set: &WorkingSet) {
+    let numbers = set.orders.iter().filter_map(|order| Some((order.client_id, order.payment_no.clone()?)));
+    needs.payments.extend(numbers);
 }
 
-async fn receipts_of_alerts(
-    connection: &mut LaneConnection,
-    needs: &mut PaymentNeeds,
-    read: &[Alert],
-) -> Result<(), Fault> {
+fn receipts_of_alerts(needs: &mut PaymentNeeds, read: &[Alert]) {
     for alert in read {
         needs.payments.extend(alert.payment_no.clone().map(|number| (alert.client_id, number)));
+        needs.receipts.extend(alert.receipt_key());
     }
-    let ids: Vec<_> = read.iter().filter_map(|alert| Some((alert.client_id, alert.receipt_id?))).collect();
-    if !ids.is_empty() {
-        let keys = ask(connection, async |connection| receipts::keys_of_ids(connection, &ids).await);
-        needs.receipts.extend(keys.await?);
-    }
-    Ok(())
 }
 
 /// What the receipts under the numbers that orders ask for are known by, of those numbers that are there.

@@ -15,12 +15,11 @@ use crate::{Payment, PaymentRequest, PaymentStatus};
 pub const STATEMENTS: &[(&str, &str)] = &[
     ("LOAD", LOAD),
     ("LOAD_LOCKED", LOAD_LOCKED),
-    ("NUMBERS_OF_ORDERS", NUMBERS_OF_ORDERS),
     ("INSERT", INSERT),
     ("UPDATE", UPDATE),
     ("UNCHANGED", UNCHANGED),
     ("FIND", FIND),
-    ("OF_ORDERS", OF_ORDERS),
+    ("NUMBERED", NUMBERED),
     ("DUE", DUE),
 ];
 
@@ -52,23 +51,6 @@ pub async fn load(
     let statement = if locked { LOAD_LOCKED } else { LOAD };
     let rows = sqlx::query(statement).bind(clients).bind(texts).fetch_all(connection).await?;
     rows.iter().map(payment_from).collect()
-}
-
-/// The numbers of the payments of orders.
-pub const NUMBERS_OF_ORDERS: &str = "
-    SELECT p.client_id, p.payment_no
-    FROM unnest($1::uuid[], $2::uuid[]) AS n (client_id, order_id)
-    JOIN payments p ON p.client_id = n.client_id AND p.order_id = n.order_id";
-
-/// The numbers of the payments of these orders, of those that have one. One round trip.
-pub async fn numbers_of_orders(
-    connection: &mut PgConnection,
-    orders: &[(ClientId, OrderId)],
-) -> sqlx::Result<Vec<(ClientId, String)>> {
-    let clients: Vec<Uuid> = orders.iter().map(|(client, _)| client.0).collect();
-    let ids: Vec<Uuid> = orders.iter().map(|(_, order)| order.0).collect();
-    let rows = sqlx::query(NUMBERS_OF_ORDERS).bind(clients).bind(ids).fetch_all(connection).await?;
-    rows.iter().map(|row| Ok((row.try_get("client_id")?, row.try_get("payment_no")?))).collect()
 }
 
 /// Adds payments: `$1` to `$12`, see [`bind_inserts`].
@@ -178,21 +160,20 @@ pub async fn find(
     row.as_ref().map(payment_from).transpose()
 }
 
-const OF_ORDERS: &str = "
+const NUMBERED: &str = "
     SELECT p.client_id, p.payment_no, p.order_id, p.provider, p.amount, p.currency, p.status, p.expires_at,
            p.failed_at, p.version, p.created_at, p.updated_at
     FROM payments p
     WHERE p.client_id = $1
-      AND p.order_id = ANY ($2)";
+      AND p.payment_no = ANY ($2)";
 
-/// The payments of these orders of a client, of those that have one.
-pub async fn of_orders(
+/// The payments of a client that have these numbers.
+pub async fn numbered(
     db: impl PgExecutor<'_>,
     client: ClientId,
-    orders: &[OrderId],
+    numbers: &[String],
 ) -> sqlx::Result<Vec<Payment>> {
-    let ids: Vec<Uuid> = orders.iter().map(|order| order.0).collect();
-    let rows = sqlx::query(OF_ORDERS).bind(client).bind(ids).fetch_all(db).await?;
+    let rows = sqlx::query(NUMBERED).bind(client).bind(numbers).fetch_all(db).await?;
     rows.iter().map(payment_from).collect()
 }
 

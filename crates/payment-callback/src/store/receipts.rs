@@ -19,7 +19,6 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("LOAD", LOAD),
     ("LOAD_LOCKED", LOAD_LOCKED),
     ("KEYS_OF_PAYMENTS", KEYS_OF_PAYMENTS),
-    ("KEYS_OF_IDS", KEYS_OF_IDS),
     ("INSERT", INSERT),
     ("UPDATE", UPDATE),
     ("UNCHANGED", UNCHANGED),
@@ -78,23 +77,6 @@ pub async fn keys_of_payments(
     let clients: Vec<Uuid> = numbers.iter().map(|(client, _)| client.0).collect();
     let texts: Vec<&str> = numbers.iter().map(|(_, number)| number.as_str()).collect();
     let rows = sqlx::query(KEYS_OF_PAYMENTS).bind(clients).bind(texts).fetch_all(connection).await?;
-    rows.iter().map(key_from).collect()
-}
-
-/// What receipts of these ids of ours are known by.
-pub const KEYS_OF_IDS: &str = "
-    SELECT r.client_id, r.provider, r.provider_payment_id
-    FROM unnest($1::uuid[], $2::uuid[]) AS n (client_id, receipt_id)
-    JOIN payment_receipts r ON r.client_id = n.client_id AND r.receipt_id = n.receipt_id";
-
-/// What the receipts of these ids of ours are known by. One round trip.
-pub async fn keys_of_ids(
-    connection: &mut PgConnection,
-    ids: &[(ClientId, ReceiptId)],
-) -> sqlx::Result<Vec<ReceiptKey>> {
-    let clients: Vec<Uuid> = ids.iter().map(|(client, _)| client.0).collect();
-    let receipts: Vec<Uuid> = ids.iter().map(|(_, receipt)| receipt.0).collect();
-    let rows = sqlx::query(KEYS_OF_IDS).bind(clients).bind(receipts).fetch_all(connection).await?;
     rows.iter().map(key_from).collect()
 }
 

@@ -108,10 +108,9 @@ impl PaymentBody {
 ///
 /// Those of the database.
 pub async fn with_payments(pool: &PgPool, orders: Vec<Order>) -> sqlx::Result<Vec<(Order, Option<Payment>)>> {
-    let at_providers = orders.iter().filter(|order| order.payment_method == PaymentMethod::Provider);
-    let ids: Vec<OrderId> = at_providers.map(|order| order.id).collect();
+    let numbers: Vec<String> = orders.iter().filter_map(|order| order.payment_no.clone()).collect();
     let found = match orders.first() {
-        Some(order) if !ids.is_empty() => payments::of_orders(pool, order.client_id, &ids).await?,
+        Some(order) if !numbers.is_empty() => payments::numbered(pool, order.client_id, &numbers).await?,
         _ => Vec::new(),
     };
     let mut by_order: HashMap<OrderId, Payment> =
