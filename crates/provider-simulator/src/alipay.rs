@@ -5,6 +5,8 @@
 //! (<https://opendocs.alipay.com/open/203/105286>). Amounts are texts in yuan. Times are Beijing's, without a zone. A
 //! refund is told by the payment's own notification, with the total of all refunds in `refund_fee`.
 
+pub mod api;
+
 use chrono::{DateTime, FixedOffset, Utc};
 use encoding_rs::{Encoding, GBK, UTF_8};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};

@@ -11,26 +11,37 @@
 //! - [`stripe`], [`alipay`], [`wechatpay`], [`standard`]: how each says it and signs it; [`rsa`]: with what two of them
 //!   sign; [`sender`]: one of the four; [`message`]: what is sent;
 //! - [`scenario`]: what is to happen to a payment; [`look_up`]: what the service says of it;
-//! - [`delivery`]: sending it until it is acknowledged; [`exchange`], [`target`]: HTTP; [`report`]: what is told of it.
+//! - [`delivery`]: sending it until it is acknowledged; [`exchange`], [`target`]: HTTP; [`report`]: what is told of it;
+//! - [`office`]: the providers with their [`books`], kept in a [`journal`], and the [`statement`] that they print;
+//! - [`api`]: what merchants ask them ([`stripe::api`], [`alipay::api`], [`wechatpay::api`], [`standard::api`], [`mod@form`]); how
+//!   it goes wrong: [`trouble`]; and who says what happens: [`control`].
 
 pub mod alipay;
 pub mod amount;
+pub mod api;
+pub mod books;
 pub mod clock;
+pub mod control;
 pub mod delivery;
 pub mod demo_keys;
 pub mod event;
 pub mod exchange;
+pub mod form;
 pub mod ids;
+pub mod journal;
 pub mod look_up;
 pub mod message;
+pub mod office;
 pub mod provider;
 pub mod report;
 pub mod rsa;
 pub mod scenario;
 pub mod sender;
 pub mod standard;
+pub mod statement;
 pub mod stripe;
 pub mod target;
+pub mod trouble;
 pub mod wechatpay;
 
 pub use amount::Amount;

@@ -104,20 +104,27 @@ impl Scenario {
     /// When more would go back than was paid. Whether the provider can say it, its sender knows.
     pub fn events(&self, at: DateTime<Utc>) -> Result<Vec<Event>, Impossible> {
         let payment = self.payment();
-        let (what, before) = match &self.action {
-            Action::Pay => (What::Succeeded, What::Failed),
-            Action::Fail => (What::Failed, What::Succeeded),
-            Action::Close => (What::Closed, What::Failed),
-            Action::Refund(asked) => {
-                (What::Refunded(asked.refund_of(&payment, self.provider)?), What::Succeeded)
-            }
+        let what = match &self.action {
+            Action::Pay => What::Succeeded,
+            Action::Fail => What::Failed,
+            Action::Close => What::Closed,
+            Action::Refund(asked) => What::Refunded(asked.refund_of(&payment, self.provider)?),
+        };
+        Ok(self.events_of(&payment, what, at))
+    }
+
+    /// The events that tell of `what` has happened to `payment` at `at`, in the order in which they arrive.
+    pub fn events_of(&self, payment: &Payment, what: What, at: DateTime<Utc>) -> Vec<Event> {
+        let before = match &what {
+            What::Succeeded | What::Closed => What::Failed,
+            What::Failed | What::Refunded(_) => What::Succeeded,
         };
         let told = |what, at| Event { id: ids::event(self.provider, at), at, payment: payment.clone(), what };
         let mut events = vec![told(what, at)];
         if self.overtaken {
             events.push(told(before, at - TimeDelta::minutes(1)));
         }
-        Ok(events)
+        events
     }
 }
 

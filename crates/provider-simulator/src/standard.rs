@@ -5,6 +5,8 @@
 //! bytes that the secret encodes, or by ed25519 (`v1a`). Several signatures stand in one header, with a blank between.
 //! The payload is Onefold's own, with amounts as texts.
 
+pub mod api;
+
 use std::fmt;
 
 use base64::Engine;

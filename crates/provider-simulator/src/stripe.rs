@@ -5,6 +5,8 @@
 //! carries a `v1` for each. Amounts are whole minor units of Stripe's own table
 //! (<https://docs.stripe.com/currencies>).
 
+pub mod api;
+
 use chrono::{DateTime, Utc};
 use ring::hmac;
 use serde::Serialize;

@@ -6,6 +6,8 @@
 //! (<https://pay.weixin.qq.com/doc/v3/merchant/4012071382>). Amounts are whole fen. A refund is told by itself, with
 //! its own amount.
 
+pub mod api;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use chrono::{DateTime, SecondsFormat, Utc};

@@ -1,0 +1,189 @@
+//! The providers' office: their books, and the callbacks about what happens in them.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::books::{Booked, BookedRefund, Books, NotBooked};
+use crate::clock::now;
+use crate::delivery::{self, Callbacks, Plan};
+use crate::event::{Event, Unsayable, What};
+use crate::ids;
+use crate::journal::Journal;
+use crate::provider::Provider;
+use crate::report::Line;
+use crate::scenario::{Action, RefundAsked, Scenario};
+use crate::sender::{NoSuchStyle, Sender, Style};
+use crate::target::Target;
+use crate::trouble::Trouble;
+
+/// Whom the office tells of each delivery.
+pub type Report = Box<dyn Fn(Line) + Send + Sync>;
+
+/// The office of all four providers.
+pub struct Office {
+    kept: Mutex<Kept>,
+    /// What goes wrong with its answers.
+    pub trouble: Trouble,
+    /// Where callbacks go; nowhere when it is to keep silent.
+    server: Option<Target>,
+    /// How they go when nobody says otherwise.
+    plan: Plan,
+    report: Report,
+}
+
+struct Kept {
+    books: Books,
+    journal: Journal,
+}
+
+impl fmt::Debug for Office {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Office").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// Why something did not happen, or was not told.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// It cannot happen.
+    #[error(transparent)]
+    NotBooked(#[from] NotBooked),
+    /// It happened, and the provider tells nobody.
+    #[error("it is in the books, but {0}")]
+    Untold(#[from] Unsayable),
+    /// The provider cannot sign that way.
+    #[error(transparent)]
+    Style(#[from] NoSuchStyle),
+    /// It could not be written down, and so did not happen.
+    #[error("the books cannot be written")]
+    Unwritten(#[from] io::Error),
+}
+
+/// What has become of a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Told {
+    /// Every delivery.
+    pub lines: Vec<Line>,
+    /// Whether every copy was acknowledged. Nothing was to be, when the office keeps silent.
+    pub acknowledged: bool,
+}
+
+impl Office {
+    /// An office that goes on from `books`.
+    pub fn new(
+        (journal, books): (Journal, Books),
+        trouble: Trouble,
+        server: Option<Target>,
+        plan: Plan,
+        report: Report,
+    ) -> Self {
+        Self { kept: Mutex::new(Kept { books, journal }), trouble, server, plan, report }
+    }
+
+    /// Looks into the books.
+    pub fn read<R>(&self, look: impl FnOnce(&Books) -> R) -> R {
+        look(&self.kept().books)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // An entry is applied after it was written, so a panic between the two leaves books that are whole.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a scenario happen, and tells of it by `plan` unless it is to be silent. What had happened before does not happen
+    /// again, and is told again.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot happen, or the provider tells nobody of such a thing.
+    pub async fn happen(&self, scenario: &Scenario, plan: &Plan, silent: bool) -> Result<Told, Refused> {
+        let sender = Sender::demo(scenario.provider, scenario.style)?;
+        let (booked, refund) = self.book(scenario)?;
+        let what = match (&scenario.action, refund) {
+            (Action::Pay, _) => What::Succeeded,
+            (Action::Fail, _) => What::Failed,
+            (Action::Close, _) => What::Closed,
+            (Action::Refund(_), Some(refund)) => What::Refunded(refund.refund),
+            (Action::Refund(asked), None) => return Err(NotBooked::Unknown(asked.refund_no.clone()).into()),
+        };
+        let Some(server) = self.server.clone().filter(|_| !silent) else {
+            return Ok(Told { lines: Vec::new(), acknowledged: true });
+        };
+        let events = scenario.events_of(&booked.payment, what, now());
+        let callbacks = Callbacks { server, endpoint: scenario.provider.to_string() };
+        let lines = Mutex::new(Vec::new());
+        let acknowledged = delivery::deliver(&sender, &events, &callbacks, plan, &|line| {
+            (self.report)(line.clone());
+            lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        })
+        .await?;
+        Ok(Told { lines: lines.into_inner().unwrap_or_else(PoisonError::into_inner), acknowledged })
+    }
+
+    fn book(&self, scenario: &Scenario) -> Result<(Booked, Option<BookedRefund>), Refused> {
+        let mut kept = self.kept();
+        if let Some(entry) = kept.books.entry_of(scenario, now())? {
+            kept.journal.write(&entry)?;
+            kept.books.apply(&entry)?;
+        }
+        let id = scenario.payment().provider_payment_id;
+        let booked = kept.books.of_id(scenario.provider, &id).cloned();
+        let booked = booked.ok_or_else(|| NotBooked::Unknown(scenario.payment_no.clone()))?;
+        let refund = match &scenario.action {
+            Action::Refund(asked) => booked.refund(&asked.refund_no).cloned(),
+            Action::Pay | Action::Fail | Action::Close => None,
+        };
+        Ok((booked, refund))
+    }
+
+    /// Gives money back, as a merchant asks for through an API, and calls back about it in the background. The same
+    /// number again gives nothing back: `true` says that it did now.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be given back.
+    pub fn refund(
+        self: &Arc<Self>,
+        provider: Provider,
+        provider_payment_id: &str,
+        asked: &RefundAsked,
+    ) -> Result<(Booked, BookedRefund, bool), Refused> {
+        let unknown = || NotBooked::Unknown(provider_payment_id.to_owned());
+        let (booked, is_new) = {
+            let mut kept = self.kept();
+            let booked = kept.books.of_id(provider, provider_payment_id).ok_or_else(unknown)?;
+            let entry = kept.books.refund_of(booked, asked, now())?;
+            if let Some(entry) = &entry {
+                kept.journal.write(entry)?;
+                kept.books.apply(entry)?;
+            }
+            let booked = kept.books.of_id(provider, provider_payment_id).ok_or_else(unknown)?.clone();
+            (booked, entry.is_some())
+        };
+        let refund = booked.refund(&asked.refund_no).ok_or_else(unknown)?.clone();
+        if is_new {
+            self.call_back(provider, &booked, &refund);
+        }
+        Ok((booked, refund, is_new))
+    }
+
+    fn call_back(self: &Arc<Self>, provider: Provider, booked: &Booked, refund: &BookedRefund) {
+        let (Some(server), Ok(sender)) = (self.server.clone(), Sender::demo(provider, Style::Usual)) else {
+            return;
+        };
+        let event = Event {
+            id: ids::event(provider, refund.at),
+            at: refund.at,
+            payment: booked.payment.clone(),
+            what: What::Refunded(refund.refund.clone()),
+        };
+        let callbacks = Callbacks { server, endpoint: provider.to_string() };
+        let office = Arc::clone(self);
+        tokio::spawn(async move {
+            let report = |line| (office.report)(line);
+            // Whether it was acknowledged stands in the lines. What a provider cannot say, it has not been asked to do.
+            let _ = delivery::deliver(&sender, &[event], &callbacks, &office.plan, &report).await;
+        });
+    }
+}
