@@ -14,7 +14,7 @@
 //! - [`delivery`]: sending it until it is acknowledged; [`exchange`], [`target`]: HTTP; [`report`]: what is told of it;
 //! - [`office`]: the providers with their [`books`], kept in a [`journal`], and the [`statement`] that they print;
 //! - [`api`]: what merchants ask them ([`stripe::api`], [`alipay::api`], [`wechatpay::api`], [`standard::api`], [`mod@form`]); how
-//!   it goes wrong: [`trouble`]; and who says what happens: [`control`].
+//!   it goes wrong: [`trouble`]; and who says what happens: [`control`], asked by [`through`].
 
 pub mod alipay;
 pub mod amount;
@@ -41,6 +41,7 @@ pub mod standard;
 pub mod statement;
 pub mod stripe;
 pub mod target;
+pub mod through;
 pub mod trouble;
 pub mod wechatpay;
 

@@ -1,23 +1,27 @@
 //! `onefold simulate`: the payment providers, played against a running server.
 //!
 //! - this file: the commands, and what becomes of their flags;
-//! - [`flags`]: the flags that they share.
+//! - [`flags`]: the flags that they share;
+//! - [`provider`]: the providers as a server, with books that outlast one command.
 
 pub mod flags;
+pub mod provider;
 
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use provider_simulator::clock::now;
+use provider_simulator::control::ScenarioAsked;
 use provider_simulator::delivery::{self, Callbacks};
 use provider_simulator::event::Outcome;
 use provider_simulator::look_up::{self, Shown};
 use provider_simulator::report::{Line, LineObject};
 use provider_simulator::scenario::{self, Action, RefundAsked, Scenario};
-use provider_simulator::{Amount, Provider, Sender};
+use provider_simulator::{Amount, Provider, Sender, through};
 
 use self::flags::{DeliveryFlags, PaymentFlags};
+use self::provider::{ProviderFlags, StatementFlags};
 use super::{print_line, tell};
 
 /// What happens at a provider.
@@ -31,6 +35,10 @@ pub enum SimulateCommand {
     Close(Box<HappeningFlags>),
     /// Money goes back to the buyer
     Refund(Box<RefundFlags>),
+    /// Be all four providers at one address: keep books, answer queries and refunds, and call back
+    Provider(Box<ProviderFlags>),
+    /// Print the settlement statement of a running `simulate provider`, as CSV
+    Statement(StatementFlags),
 }
 
 /// The flags of `simulate fail` and `simulate close`.
@@ -74,40 +82,54 @@ pub struct RefundFlags {
     out_of_order: bool,
 }
 
-impl SimulateCommand {
-    fn into_parts(self) -> (HappeningFlags, Action, bool) {
-        match self {
-            Self::Pay(pay) => (pay.happening, Action::Pay, pay.out_of_order),
-            Self::Fail(happening) => (*happening, Action::Fail, false),
-            Self::Close(happening) => (*happening, Action::Close, false),
-            Self::Refund(refund) => {
-                let payment_no = &refund.happening.payment.payment_no;
-                let asked = RefundAsked {
-                    refund_no: refund.refund_no.unwrap_or_else(|| format!("R1-{payment_no}")),
-                    amount: refund.refund,
-                    refunded_before: refund.refunded_before,
-                    outcome: refund.outcome,
-                };
-                (refund.happening, Action::Refund(asked), refund.out_of_order)
-            }
+impl RefundFlags {
+    fn asked(&self) -> RefundAsked {
+        let numbered = || format!("R1-{}", self.happening.payment.payment_no);
+        RefundAsked {
+            refund_no: self.refund_no.clone().unwrap_or_else(numbered),
+            amount: self.refund,
+            refunded_before: self.refunded_before,
+            outcome: self.outcome,
         }
     }
 }
 
-/// Makes it happen, and prints a line for every delivery. Exits with 1 when the provider gave one up.
+/// Runs the command. Exits with 1 when the provider gave a delivery up.
 pub async fn run(command: SimulateCommand) -> anyhow::Result<ExitCode> {
-    let (HappeningFlags { payment, delivery }, action, overtaken) = command.into_parts();
-    let scenario = scenario(&payment, action, overtaken).await?;
-    let sender = Sender::demo(scenario.provider, scenario.style)?;
-    let events = scenario.events(now())?;
-    let endpoint = payment.endpoint.clone().unwrap_or_else(|| scenario.provider.to_string());
-    let callbacks = Callbacks { server: payment.server.clone(), endpoint };
-    let acknowledged = delivery::deliver(&sender, &events, &callbacks, &delivery.plan(), &|line| {
-        print(&line, delivery.json)
-    })
-    .await?;
+    match command {
+        SimulateCommand::Pay(flags) => happen(&flags.happening, Action::Pay, flags.out_of_order).await,
+        SimulateCommand::Fail(flags) => happen(&flags, Action::Fail, false).await,
+        SimulateCommand::Close(flags) => happen(&flags, Action::Close, false).await,
+        SimulateCommand::Refund(flags) => {
+            happen(&flags.happening, Action::Refund(flags.asked()), flags.out_of_order).await
+        }
+        SimulateCommand::Provider(flags) => provider::serve(*flags).await,
+        SimulateCommand::Statement(flags) => provider::print_statement(&flags).await,
+    }
+}
+
+/// Makes it happen, here or at a running provider, and prints a line for every delivery.
+async fn happen(flags: &HappeningFlags, action: Action, overtaken: bool) -> anyhow::Result<ExitCode> {
+    let HappeningFlags { payment, delivery } = flags;
+    let scenario = scenario(payment, action, overtaken).await?;
+    let acknowledged = match &payment.through {
+        Some(office) => {
+            let asked = ScenarioAsked { scenario, plan: delivery.plan(), silent: false };
+            let told = through::let_happen(office, &asked).await?;
+            told.deliveries.iter().for_each(|line| print_object(line, delivery.json));
+            told.acknowledged
+        }
+        None => {
+            let sender = Sender::demo(scenario.provider, scenario.style)?;
+            let events = scenario.events(now())?;
+            let endpoint = payment.endpoint.clone().unwrap_or_else(|| scenario.provider.to_string());
+            let callbacks = Callbacks { server: payment.server.clone(), endpoint };
+            let report = |line| print(&line, delivery.json);
+            delivery::deliver(&sender, &events, &callbacks, &delivery.plan(), &report).await?
+        }
+    };
     if !delivery.json
-        && let Ok(shown) = look_up(&payment).await
+        && let Ok(shown) = look_up(payment).await
     {
         tell(&format!("payment {}: {}", payment.payment_no, shown.status));
     }
@@ -115,10 +137,13 @@ pub async fn run(command: SimulateCommand) -> anyhow::Result<ExitCode> {
 }
 
 fn print(line: &Line, as_json: bool) {
-    let written = if as_json {
-        serde_json::to_string(&LineObject::from(line)).expect("an object of texts and numbers can be written")
-    } else {
-        line.to_string()
+    print_object(&LineObject::from(line), as_json);
+}
+
+fn print_object(line: &LineObject, as_json: bool) {
+    let written = match as_json {
+        true => serde_json::to_string(line).expect("an object of texts and numbers can be written"),
+        false => line.text.clone(),
     };
     // The deliveries go on when nobody reads of them any more.
     let _ = print_line(&written);

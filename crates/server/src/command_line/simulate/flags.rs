@@ -43,6 +43,10 @@ pub struct PaymentFlags {
     /// Which payment under this number it is: the second is that of a buyer who pays twice
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub nth: u32,
+    /// Let it happen at this running `onefold simulate provider`, which keeps books, calls its own server back, and knows
+    /// what went back before
+    #[arg(long, value_name = "URL", conflicts_with = "endpoint")]
+    pub through: Option<Target>,
     /// How it is signed: usual; rolled (two secrets: stripe, standard); gbk (alipay); certificate (wechatpay); ed25519
     /// (standard)
     #[arg(long, value_name = "STYLE", default_value = "usual", value_parser = style)]

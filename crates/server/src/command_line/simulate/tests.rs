@@ -10,15 +10,26 @@ fn parse(arguments: &[&str]) -> Result<SimulateCommand, clap::Error> {
     Ok(command)
 }
 
+fn happening(command: SimulateCommand) -> (HappeningFlags, Action, bool) {
+    match command {
+        SimulateCommand::Pay(flags) => (flags.happening, Action::Pay, flags.out_of_order),
+        SimulateCommand::Refund(flags) => {
+            let asked = flags.asked();
+            (flags.happening, Action::Refund(asked), flags.out_of_order)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 fn plan(arguments: &[&str]) -> Plan {
-    parse(arguments).unwrap().into_parts().0.delivery.plan()
+    happening(parse(arguments).unwrap()).0.delivery.plan()
 }
 
 /// Every flag is given, so the server is not asked.
-async fn happening(arguments: &[&str]) -> Scenario {
-    let given = ["P-1", "--provider", "wechatpay", "--amount", "88.80", "--currency", "CNY"];
+async fn given(arguments: &[&str]) -> Scenario {
+    let payment = ["P-1", "--provider", "wechatpay", "--amount", "88.80", "--currency", "CNY"];
     let (flags, action, overtaken) =
-        parse(&[&arguments[..1], &given, &arguments[1..]].concat()).unwrap().into_parts();
+        happening(parse(&[&arguments[..1], &payment, &arguments[1..]].concat()).unwrap());
     scenario(&flags.payment, action, overtaken).await.unwrap()
 }
 
@@ -48,6 +59,8 @@ fn what_cannot_be_simulated_is_refused() {
         &["pay", "P-1", "--style", "morse"],
         &["close", "P-1", "--out-of-order"],
         &["refund", "P-1", "--outcome", "perhaps"],
+        &["provider", "--errors", "101"],
+        &["statement"],
     ] {
         assert!(parse(arguments).is_err(), "{arguments:?}");
     }
@@ -55,9 +68,9 @@ fn what_cannot_be_simulated_is_refused() {
 
 #[tokio::test]
 async fn what_is_wrong_is_wrong_by_one_thing() {
-    let scenario = happening(&["pay", "--wrong-amount"]).await;
+    let scenario = given(&["pay", "--wrong-amount"]).await;
     assert_eq!((scenario.amount.to_string().as_str(), scenario.currency.as_str()), ("88.79", "CNY"));
-    let scenario = happening(&["pay", "--wrong-currency"]).await;
+    let scenario = given(&["pay", "--wrong-currency"]).await;
     assert_eq!((scenario.amount.to_string().as_str(), scenario.currency.as_str()), ("88.8", "USD"));
 }
 
@@ -67,13 +80,27 @@ async fn a_refund_has_a_number_of_its_own_unless_it_is_given_one() {
         Action::Refund(asked) => asked.refund_no,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refund_no(happening(&["refund"]).await), "R1-P-1");
-    assert_eq!(refund_no(happening(&["refund", "--refund-no", "R-7"]).await), "R-7");
+    assert_eq!(refund_no(given(&["refund"]).await), "R1-P-1");
+    assert_eq!(refund_no(given(&["refund", "--refund-no", "R-7"]).await), "R-7");
 }
 
 #[tokio::test]
 async fn a_currency_is_three_capital_letters() {
     let arguments = ["pay", "P-1", "--provider", "alipay", "--amount", "1", "--currency", "cny"];
-    let (flags, action, overtaken) = parse(&arguments).unwrap().into_parts();
+    let (flags, action, overtaken) = happening(parse(&arguments).unwrap());
     assert!(scenario(&flags.payment, action, overtaken).await.is_err());
+}
+
+#[test]
+fn the_provider_listens_beside_the_server_unless_told_otherwise() {
+    let listen = |arguments: &[&str]| {
+        let line =
+            CommandLine::try_parse_from(["onefold", "simulate", "provider"].iter().chain(arguments)).unwrap();
+        match line.command {
+            Some(Command::Simulate(SimulateCommand::Provider(flags))) => flags.listen().to_owned(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(listen(&[]), provider::LISTEN_DEFAULT);
+    assert_eq!(listen(&["--listen", "127.0.0.1:0"]), "127.0.0.1:0");
 }
