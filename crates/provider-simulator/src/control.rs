@@ -45,8 +45,10 @@ pub struct ScenarioAsked {
 pub struct ScenarioTold {
     /// Every delivery.
     pub deliveries: Vec<LineObject>,
-    /// Whether every copy was acknowledged.
+    /// Whether every copy was acknowledged; true when nobody was called back.
     pub acknowledged: bool,
+    /// Why nobody was called back, where the provider sends no such callback.
+    pub silent_because: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +87,7 @@ async fn let_happen(State(office): State<Arc<Office>>, Json(asked): Json<Scenari
         Ok(told) => Json(ScenarioTold {
             deliveries: told.lines.iter().map(LineObject::from).collect(),
             acknowledged: told.acknowledged,
+            silent_because: told.silent_because.map(|unsayable| unsayable.to_string()),
         })
         .into_response(),
         Err(error) => refused(&error.to_string()),

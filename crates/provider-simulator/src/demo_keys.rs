@@ -57,7 +57,7 @@ pub mod wechatpay {
     /// With what WeChat Pay signs in certificate mode.
     pub const PLATFORM_CERTIFICATE_PRIVATE_KEY: &str =
         include_str!("demo_keys/wechatpay_platform_certificate_private.pem");
-    /// The platform certificate (X.509, PEM), with which the server verifies it.
+    /// The platform certificate (X.509, PEM), with which the server verifies it; valid from 2020 to 2120.
     pub const PLATFORM_CERTIFICATE: &str = include_str!("demo_keys/wechatpay_platform_certificate.pem");
     /// The serial number of the merchant's own certificate, which its requests name.
     pub const MERCHANT_SERIAL: &str = "3DE0000000000000000000000000000000000001";

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::books::{Booked, BookedRefund, Books, NotBooked};
 use crate::clock::now;
 use crate::delivery::{self, Callbacks, Plan};
-use crate::event::{Event, Unsayable, What};
+use crate::event::{Event, Payment, Unsayable, What};
 use crate::ids;
 use crate::journal::Journal;
 use crate::provider::Provider;
@@ -49,9 +49,9 @@ pub enum Refused {
     /// It cannot happen.
     #[error(transparent)]
     NotBooked(#[from] NotBooked),
-    /// It happened, and the provider tells nobody.
-    #[error("it is in the books, but {0}")]
-    Untold(#[from] Unsayable),
+    /// The provider has no way to say such an amount, or such a currency.
+    #[error(transparent)]
+    Unsayable(#[from] Unsayable),
     /// The provider cannot sign that way.
     #[error(transparent)]
     Style(#[from] NoSuchStyle),
@@ -65,8 +65,10 @@ pub enum Refused {
 pub struct Told {
     /// Every delivery.
     pub lines: Vec<Line>,
-    /// Whether every copy was acknowledged. Nothing was to be, when the office keeps silent.
+    /// Whether every copy was acknowledged. Nothing was to be, when nobody was called back.
     pub acknowledged: bool,
+    /// Why nobody was called back, if it was not the office that was to keep silent: the provider sends no such callback.
+    pub silent_because: Option<Unsayable>,
 }
 
 impl Office {
@@ -96,9 +98,10 @@ impl Office {
     ///
     /// # Errors
     ///
-    /// When it cannot happen, or the provider tells nobody of such a thing.
+    /// When it cannot happen.
     pub async fn happen(&self, scenario: &Scenario, plan: &Plan, silent: bool) -> Result<Told, Refused> {
         let sender = Sender::demo(scenario.provider, scenario.style)?;
+        sayable(scenario, &sender)?;
         let (booked, refund) = self.book(scenario)?;
         let what = match (&scenario.action, refund) {
             (Action::Pay, _) => What::Succeeded,
@@ -107,18 +110,23 @@ impl Office {
             (Action::Refund(_), Some(refund)) => What::Refunded(refund.refund),
             (Action::Refund(asked), None) => return Err(NotBooked::Unknown(asked.refund_no.clone()).into()),
         };
-        let Some(server) = self.server.clone().filter(|_| !silent) else {
-            return Ok(Told { lines: Vec::new(), acknowledged: true });
-        };
+        let mut told = Told { lines: Vec::new(), acknowledged: true, silent_because: None };
+        let Some(server) = self.server.clone().filter(|_| !silent) else { return Ok(told) };
         let events = scenario.events_of(&booked.payment, what, now());
         let callbacks = Callbacks { server, endpoint: scenario.provider.to_string() };
         let lines = Mutex::new(Vec::new());
-        let acknowledged = delivery::deliver(&sender, &events, &callbacks, plan, &|line| {
+        let delivered = delivery::deliver(&sender, &events, &callbacks, plan, &|line| {
             (self.report)(line.clone());
             lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         })
-        .await?;
-        Ok(Told { lines: lines.into_inner().unwrap_or_else(PoisonError::into_inner), acknowledged })
+        .await;
+        match delivered {
+            Ok(acknowledged) => told.acknowledged = acknowledged,
+            Err(silent @ Unsayable::Silent { .. }) => told.silent_because = Some(silent),
+            Err(unsayable) => return Err(unsayable.into()),
+        }
+        told.lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(told)
     }
 
     fn book(&self, scenario: &Scenario) -> Result<(Booked, Option<BookedRefund>), Refused> {
@@ -186,4 +194,19 @@ impl Office {
             let _ = delivery::deliver(&sender, &[event], &callbacks, &office.plan, &report).await;
         });
     }
+}
+
+/// Refuses a sum that the provider cannot write, before it is in the books.
+fn sayable(scenario: &Scenario, sender: &Sender) -> Result<(), Unsayable> {
+    let refund = match &scenario.action {
+        Action::Refund(asked) => asked.amount,
+        Action::Pay | Action::Fail | Action::Close => None,
+    };
+    for amount in [Some(scenario.amount), refund].into_iter().flatten() {
+        let payment = Payment { amount, ..scenario.payment() };
+        // Every provider tells of a payment, and with the same units as of everything else.
+        let paid = Event { id: String::new(), at: now(), payment, what: What::Succeeded };
+        sender.message(&paid, now())?;
+    }
+    Ok(())
 }

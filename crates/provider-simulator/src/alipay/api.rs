@@ -203,7 +203,7 @@ fn refused(error: &Refused) -> Fault {
         }
         Refused::NotBooked(NotBooked::NotPaid) => business("ACQ.TRADE_STATUS_ERROR", "交易状态不合法"),
         Refused::NotBooked(_) => NO_TRADE,
-        Refused::Untold(_) | Refused::Style(_) | Refused::Unwritten(_) => {
+        Refused::Unsayable(_) | Refused::Style(_) | Refused::Unwritten(_) => {
             Fault { code: "20000", sub_code: "aop.ACQ.SYSTEM_ERROR", sub_msg: "系统异常" }
         }
     }

@@ -138,7 +138,7 @@ fn refused(error: &Refused) -> Fault {
         Refused::NotBooked(NotBooked::OtherAmount { .. }) => (StatusCode::CONFLICT, "reference_reused"),
         Refused::NotBooked(NotBooked::NotPaid) => (StatusCode::CONFLICT, "not_paid"),
         Refused::NotBooked(_) => (StatusCode::UNPROCESSABLE_ENTITY, "refund_exceeds_paid"),
-        Refused::Untold(_) | Refused::Style(_) | Refused::Unwritten(_) => {
+        Refused::Unsayable(_) | Refused::Style(_) | Refused::Unwritten(_) => {
             (StatusCode::INTERNAL_SERVER_ERROR, "internal")
         }
     };

@@ -222,7 +222,7 @@ fn refused(error: Refused) -> Fault {
         }
         Refused::NotBooked(NotBooked::Unknown(id)) => missing("payment_intent", &id),
         Refused::NotBooked(NotBooked::AlreadyPaid | NotBooked::AlreadyClosed)
-        | Refused::Untold(_)
+        | Refused::Unsayable(_)
         | Refused::Style(_)
         | Refused::Unwritten(_) => Fault {
             status: StatusCode::INTERNAL_SERVER_ERROR,

@@ -211,7 +211,7 @@ fn refused(error: &Refused) -> Fault {
             fault(StatusCode::BAD_REQUEST, "INVALID_REQUEST", "订单未支付")
         }
         Refused::NotBooked(_) => NO_ORDER,
-        Refused::Untold(_) | Refused::Style(_) | Refused::Unwritten(_) => {
+        Refused::Unsayable(_) | Refused::Style(_) | Refused::Unwritten(_) => {
             fault(StatusCode::INTERNAL_SERVER_ERROR, "SYSTEM_ERROR", "系统错误")
         }
     }

@@ -118,3 +118,27 @@ async fn an_office_that_is_started_again_remembers_and_its_statement_says_so() {
     let kinds: Vec<&str> = before.lines().skip(1).map(|line| line.split(',').nth(4).unwrap()).collect();
     assert_eq!(kinds, ["payment", "refund"]);
 }
+
+#[tokio::test]
+async fn what_a_provider_does_not_tell_of_is_in_the_books_and_can_be_asked_for() {
+    let (server, _bodies) = receiver().await;
+    let office = Asked::with((Journal::forgetful(), Books::default()), Some(server)).await;
+    let told = office.happen(Provider::Alipay, Action::Fail).await;
+    assert_eq!((&told["deliveries"], &told["acknowledged"]), (&json!([]), &json!(true)));
+    assert!(told["silent_because"].as_str().is_some_and(|why| why.contains("sends no callback")), "{told}");
+    let closed = office.happen(Provider::Alipay, Action::Close).await;
+    // The receiver has no such path, and the office knows no better than to try again.
+    assert_eq!((&closed["silent_because"], &closed["acknowledged"]), (&Value::Null, &json!(false)));
+}
+
+#[tokio::test]
+async fn a_sum_that_the_provider_cannot_say_does_not_come_into_the_books() {
+    let office = Asked::new().await;
+    let mut named = serde_json::to_value(scenario(Provider::Alipay, Action::Pay)).unwrap();
+    named["currency"] = json!("USD");
+    let answer = office.post("/control/scenarios").json(&json!({ "scenario": named })).send().await.unwrap();
+    assert_eq!(answer.status(), 422);
+    let statement =
+        office.get("/control/statement?provider=alipay").send().await.unwrap().text().await.unwrap();
+    assert_eq!(statement.lines().count(), 1, "{statement}");
+}

@@ -66,9 +66,8 @@ impl Asked {
 
     /// Lets something happen to P-1, of 88.80 CNY; answers what was told of it.
     async fn happen(&self, provider: Provider, action: Action) -> Value {
-        let scenario = scenario(provider, action);
-        let answer =
-            self.post("/control/scenarios").json(&json!({ "scenario": scenario })).send().await.unwrap();
+        let asked = json!({ "scenario": scenario(provider, action), "plan": { "attempts_max": 1 } });
+        let answer = self.post("/control/scenarios").json(&asked).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
         answer.json().await.unwrap()
     }

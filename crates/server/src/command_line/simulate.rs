@@ -117,6 +117,9 @@ async fn happen(flags: &HappeningFlags, action: Action, overtaken: bool) -> anyh
             let asked = ScenarioAsked { scenario, plan: delivery.plan(), silent: false };
             let told = through::let_happen(office, &asked).await?;
             told.deliveries.iter().for_each(|line| print_object(line, delivery.json));
+            if let Some(silent) = told.silent_because {
+                tell(&format!("it is in the books; {silent}"));
+            }
             told.acknowledged
         }
         None => {
