@@ -84,8 +84,11 @@ pub struct Difference {
 
 impl Difference {
     /// What is the same whenever the same difference is found, and only then: the same file raises nothing new, and
-    /// another amount does. Nothing for a line that does not tell what it is about.
+    /// another amount does. Nothing for a line that cannot be read: that is a matter of the file.
     pub fn cause(&self) -> Option<String> {
+        if self.kind == DifferenceKind::Unreadable {
+            return None;
+        }
         let payment_id = self.payment_id.as_deref()?;
         let subject = self.subject?.word();
         let refund_id = self.refund_id.as_deref().unwrap_or_default();
@@ -134,7 +137,7 @@ mod tests {
         let moved = Difference { line: Some(8), detail: Some("elsewhere".to_owned()), ..first.clone() };
         assert_eq!(first.cause(), moved.cause());
         assert_ne!(first.cause(), difference(DifferenceKind::AmountDiffers, "88.82").cause());
-        assert_eq!(Difference { payment_id: None, ..first }.cause(), None);
+        assert_eq!(difference(DifferenceKind::Unreadable, "88.81").cause(), None);
     }
 
     #[test]

@@ -25,6 +25,15 @@ pub mod comparison;
 pub mod difference;
 pub mod layout;
 pub mod provider_layouts;
+pub mod reconcile;
 pub mod records;
+pub mod report;
 pub mod statement;
-mod values;
+pub mod store;
+pub mod values;
+
+pub use difference::{Difference, DifferenceKind, Told};
+pub use layout::{AmountUnit, Encoding, Layout, OtherWords};
+pub use reconcile::{Bound, Progress, ReconcileError, Request, Summary, reconcile};
+pub use report::{Format, Report};
+pub use statement::Subject;

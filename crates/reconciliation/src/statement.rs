@@ -157,6 +157,11 @@ impl<R: Read> Statement<R> {
         self.columns.refund_id.is_some()
     }
 
+    /// Whether it tells when something was paid or given back.
+    pub fn tells_times(&self) -> bool {
+        self.columns.time.is_some()
+    }
+
     /// How many bytes have been read.
     pub fn bytes_read(&self) -> u64 {
         self.records.bytes_read()

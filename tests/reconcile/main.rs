@@ -1,0 +1,4 @@
+//! A provider's statement against the books.
+
+mod large;
+mod memory;
