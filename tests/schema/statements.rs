@@ -27,7 +27,8 @@ const STORES: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// Programs that look at the books from outside, of whose statements nothing depends.
-const BESIDE_THE_SERVICE: [&str; 2] = ["/crates/audit/", "/crates/load-generator/"];
+const BESIDE_THE_SERVICE: [&str; 3] =
+    ["/crates/audit/", "/crates/load-generator/", "/crates/reconciliation/"];
 
 /// Statements of administration, which the service's role may not run.
 const ADMINISTRATION: [(&str, &str); 3] = [

@@ -27,6 +27,8 @@ const ARROWS: &[(&str, Option<&[&str]>)] = &[
     ),
     // Nothing that it audits: a mistake there must not be repeated here.
     ("audit", Some(&["money"])),
+    // Likewise. What it reads of a provider's statement, it compares with the tables alone.
+    ("reconciliation", Some(&["money"])),
     ("saga", Some(&["desk", "events"])),
     ("gateway", Some(&["idempotency", "client"])),
     ("embedded-postgres", Some(&[])),

@@ -58,6 +58,7 @@ const CRATES_WITHOUT_FLOATS: &[&str] = &[
     "events",
     "desk",
     "audit",
+    "reconciliation",
     "saga",
     "provider-simulator",
 ];

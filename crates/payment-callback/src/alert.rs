@@ -30,11 +30,23 @@ pub enum AlertKind {
     RefundMismatched,
     /// A refund is stuck at the provider.
     RefundAttention,
+    /// A line of a provider's statement repeats one before it.
+    DuplicateLine,
+    /// A provider's statement has what the books do not.
+    MissingHere,
+    /// The books have what a provider's statement of that time does not.
+    MissingThere,
+    /// A provider's statement has another currency than the books.
+    CurrencyDiffers,
+    /// A provider's statement has another amount than the books.
+    AmountDiffers,
+    /// A provider's statement has it for another payment than the books.
+    PaymentNoDiffers,
 }
 
 impl AlertKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 13] = [
         Self::Mismatched,
         Self::Late,
         Self::Excess,
@@ -42,6 +54,12 @@ impl AlertKind {
         Self::DeliveryConflict,
         Self::RefundMismatched,
         Self::RefundAttention,
+        Self::DuplicateLine,
+        Self::MissingHere,
+        Self::MissingThere,
+        Self::CurrencyDiffers,
+        Self::AmountDiffers,
+        Self::PaymentNoDiffers,
     ];
 
     /// The word for it in the database and in the API.
@@ -54,6 +72,12 @@ impl AlertKind {
             Self::DeliveryConflict => "delivery_conflict",
             Self::RefundMismatched => "refund_mismatched",
             Self::RefundAttention => "refund_attention",
+            Self::DuplicateLine => "duplicate_line",
+            Self::MissingHere => "missing_here",
+            Self::MissingThere => "missing_there",
+            Self::CurrencyDiffers => "currency_differs",
+            Self::AmountDiffers => "amount_differs",
+            Self::PaymentNoDiffers => "payment_no_differs",
         }
     }
 

@@ -160,5 +160,12 @@ fn asks_about_money(kind: AlertKind) -> bool {
     match kind {
         AlertKind::Mismatched | AlertKind::Late | AlertKind::Excess | AlertKind::Unmatched => true,
         AlertKind::DeliveryConflict | AlertKind::RefundMismatched | AlertKind::RefundAttention => false,
+        // Between a statement and the books it is open which of the two is right: no money follows from it.
+        AlertKind::DuplicateLine
+        | AlertKind::MissingHere
+        | AlertKind::MissingThere
+        | AlertKind::CurrencyDiffers
+        | AlertKind::AmountDiffers
+        | AlertKind::PaymentNoDiffers => false,
     }
 }

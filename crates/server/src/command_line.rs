@@ -17,6 +17,7 @@ pub mod callback;
 pub mod client;
 pub mod database;
 pub mod migrate;
+pub mod reconcile;
 pub mod serve;
 pub mod signals;
 pub mod simulate;
@@ -66,6 +67,9 @@ pub enum Command {
     /// Find out why a provider's callback is refused
     #[command(subcommand)]
     Callback(callback::CallbackCommand),
+    /// Compare a provider's settlement statement with the books: exit with 0 if they agree, 1 if something differs, 2 if
+    /// they cannot be compared
+    Reconcile(Box<reconcile::ReconcileArguments>),
     /// Put load on a running server, and audit what it did
     Bench(Box<bench::BenchOptions>),
     /// Play a payment provider against a running server
@@ -133,6 +137,7 @@ pub fn run() -> ExitCode {
     let command_line = CommandLine::parse();
     let failure = match command_line.command {
         Some(Command::Verify(_)) => ExitCode::from(verify::COULD_NOT_AUDIT),
+        Some(Command::Reconcile(_)) => ExitCode::from(reconcile::COULD_NOT_COMPARE),
         Some(Command::Callback(_)) => ExitCode::from(callback::COULD_NOT_CHECK),
         _ => ExitCode::FAILURE,
     };
@@ -178,6 +183,7 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
             Command::Client(command) => client::run(command, &options, &configuration).await.map(succeeded),
             Command::Simulate(command) => simulate::run(command).await,
             Command::Verify(arguments) => verify::run(&arguments, &options, &configuration).await,
+            Command::Reconcile(arguments) => reconcile::run(&arguments, &options, &configuration).await,
             Command::Openapi | Command::Bench(_) | Command::Callback(_) => Ok(ExitCode::SUCCESS),
         }
     })

@@ -9,10 +9,12 @@
 //!
 //! - this file: the sections and their keys;
 //! - [`callbacks`]: the endpoints that payment providers call;
+//! - [`statements`]: how their settlement statements are laid out;
 //! - [`file`](mod@file): from a path or a text to a [`Configuration`], with one sentence for what is wrong in it.
 
 pub mod callbacks;
 pub mod file;
+pub mod statements;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -32,6 +34,7 @@ use crate::listen;
 
 pub use callbacks::CallbackSection;
 pub use file::ConfigurationError;
+pub use statements::StatementSection;
 
 /// The whole file. `onefold.example.toml` describes every key and holds the defaults.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, Validate)]
@@ -53,6 +56,9 @@ pub struct Configuration {
     #[serde(skip_serializing)]
     #[validate(nested)]
     pub callbacks: BTreeMap<String, CallbackSection>,
+    /// How settlement statements are laid out, a provider a section. Without one, as the provider's own.
+    #[serde(skip_serializing)]
+    pub statements: BTreeMap<String, StatementSection>,
     /// The service's own connections.
     #[validate(nested)]
     pub database: DatabaseSection,

@@ -16,6 +16,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("INSERT", INSERT),
     ("UPDATE", UPDATE),
     ("UNCHANGED", UNCHANGED),
+    ("CAUSES_KNOWN", CAUSES_KNOWN),
     ("LIST", LIST),
 ];
 
@@ -143,6 +144,24 @@ pub fn bind_unchanged(arguments: &mut PgArguments, alerts: &[(&Alert, i64)]) -> 
     arguments.add(column(alerts, |(a, _)| a.id.0))?;
     arguments.add(column(alerts, |(_, version_read)| *version_read))?;
     Ok(())
+}
+
+const CAUSES_KNOWN: &str = "
+    SELECT a.kind, a.cause
+    FROM unnest($2::text[], $3::text[]) AS n (kind, cause)
+    JOIN payment_alerts a ON a.client_id = $1 AND a.kind = n.kind AND a.cause = n.cause
+    WHERE a.cause IS NOT NULL";
+
+/// Which of these causes have raised their alert, of these kinds.
+pub async fn causes_known(
+    connection: &mut PgConnection,
+    client: ClientId,
+    causes: &[(AlertKind, &str)],
+) -> sqlx::Result<Vec<(AlertKind, String)>> {
+    let kinds: Vec<&str> = causes.iter().map(|(kind, _)| kind.as_str()).collect();
+    let texts: Vec<&str> = causes.iter().map(|(_, cause)| *cause).collect();
+    let rows = sqlx::query(CAUSES_KNOWN).bind(client).bind(kinds).bind(texts).fetch_all(connection).await?;
+    rows.iter().map(|row| Ok((word(row, "kind", AlertKind::from_word)?, row.try_get("cause")?))).collect()
 }
 
 const LIST: &str = "

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use validator::{Validate, ValidationErrors, ValidationErrorsKind};
 
-use super::Configuration;
+use super::{Configuration, StatementSection};
 
 /// Why a configuration file cannot be used: one sentence, with the place and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -109,6 +109,14 @@ pub fn known_keys() -> toml::Table {
 /// The table of the endpoints.
 const CALLBACKS: &str = "callbacks";
 
+/// The table of the statements' layouts.
+const STATEMENTS: &str = "statements";
+
+/// Every key of a section of [`STATEMENTS`], with its default.
+fn known_keys_of_a_statement() -> toml::Table {
+    toml::Table::try_from(StatementSection::default()).expect("the defaults can be written as TOML")
+}
+
 /// How alike two names are, at least, for one to be taken for a misspelling of the other (Jaro-Winkler, 0 to 1).
 const ALIKE_MIN: f64 = 0.8;
 
@@ -116,6 +124,12 @@ fn unknown_key(given: &toml::Table, known: &toml::Table, section: &str) -> Optio
     given.iter().find_map(|(name, value)| match (value, known.get(name)) {
         // Its sections have the names of the endpoints, and the keys of their providers, who know them.
         (toml::Value::Table(_), None) if section.is_empty() && name == CALLBACKS => None,
+        // Its sections have the names of the providers, and all have the same keys.
+        (toml::Value::Table(providers), None) if section.is_empty() && name == STATEMENTS => {
+            providers.iter().find_map(|(provider, keys)| {
+                unknown_key(keys.as_table()?, &known_keys_of_a_statement(), &dotted(STATEMENTS, provider))
+            })
+        }
         (toml::Value::Table(given), Some(toml::Value::Table(known))) => {
             unknown_key(given, known, &dotted(section, name))
         }

@@ -29,10 +29,10 @@ pub struct AlertBody {
     /// The money's identity at the provider.
     #[schema(required)]
     provider_payment_id: Option<String>,
-    /// What was asked for.
+    /// What was asked for; of an alert about a statement, what the books have.
     #[schema(required)]
     expected: Option<MoneyBody>,
-    /// What the provider told of.
+    /// What the provider told of; of an alert about a statement, what that has.
     #[schema(required)]
     received: Option<MoneyBody>,
     /// More about it, for people to read.

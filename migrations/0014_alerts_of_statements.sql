@@ -1,0 +1,6 @@
+-- What a provider's settlement statement and the books do not agree on is asked about like the rest: by an alert.
+ALTER TABLE payment_alerts DROP CONSTRAINT payment_alerts_kind_known;
+ALTER TABLE payment_alerts ADD CONSTRAINT payment_alerts_kind_known CHECK (kind IN (
+    'mismatched', 'late', 'excess', 'unmatched', 'delivery_conflict', 'refund_mismatched', 'refund_attention',
+    'duplicate_line', 'missing_here', 'missing_there', 'currency_differs', 'amount_differs', 'payment_no_differs'
+)) NOT VALID;
