@@ -44,6 +44,21 @@ SELECT d.client_id, pg_temp.id('200', a.n), 'deposit', 1000000000.00, 'CNY', d.o
 FROM filled_accounts a, demo d
 ORDER BY a.n;
 
+INSERT INTO outbox_events (
+    client_id, event_id, event_type, aggregate_type, aggregate_id, sequence, data, occurred_at
+)
+SELECT d.client_id, pg_temp.id('100', a.n), 'onefold.account.opened.v1', 'account', a.account_id, 0,
+       json_build_object('account_id', a.account_id, 'owner', 'filled-' || a.n, 'currency', 'CNY'),
+       d.created_at
+FROM filled_accounts a, demo d
+UNION ALL
+SELECT d.client_id, pg_temp.id('200', a.n), 'onefold.movement.deposited.v1', 'movement', pg_temp.id('200', a.n), 1,
+       json_build_object('movement_id', pg_temp.id('200', a.n), 'kind', 'deposit', 'from_account_id', NULL,
+                         'to_account_id', a.account_id, 'currency', 'CNY', 'amount', '1000000000.00',
+                         'reference', 'filled-' || a.n),
+       d.created_at
+FROM filled_accounts a, demo d;
+
 -- An order's place among those of its account, counted from 1, is (n - 1) / accounts + 1: they go round.
 CREATE TEMPORARY TABLE filled_orders AS
     SELECT n, pg_temp.id('300', n) AS order_id, pg_temp.id('100', (n - 1) % :accounts + 1) AS account_id,
@@ -63,7 +78,7 @@ INSERT INTO journal_entries (
     client_id, entry_id, kind, amount, currency, debit_account_id, debit_version, debit_available_after,
     debit_held_after, credit_account_id, order_id, created_at
 )
-SELECT d.client_id, o.order_id, 'order', 1.00, 'CNY', o.account_id, 1 + o.place, 1000000000.00 - o.place,
+SELECT d.client_id, o.order_id, 'order_payment', 1.00, 'CNY', o.account_id, 1 + o.place, 1000000000.00 - o.place,
        0, d.revenue_id, o.order_id, d.created_at
 FROM filled_orders o, demo d
 ORDER BY o.n;

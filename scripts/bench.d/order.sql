@@ -95,7 +95,7 @@ INSERT INTO journal_entries (
     debit_held_after, credit_account_id, order_id, created_at
 )
 VALUES (
-    :client::uuid, :order_id::uuid, 'order', 1.00, 'CNY', :account_id::uuid, :version::bigint + 1,
+    :client::uuid, :order_id::uuid, 'order_payment', 1.00, 'CNY', :account_id::uuid, :version::bigint + 1,
     :available::numeric - 1.00, :held::numeric, :revenue::uuid, :order_id::uuid, now()
 );
 COMMIT;
