@@ -20,10 +20,10 @@ const STORES: &[(&str, &[(&str, &str)])] = &[
     ("events/src/store.rs", events::store::STATEMENTS),
     ("idempotency/src/store.rs", idempotency::store::STATEMENTS),
     ("order/src/store.rs", order::store::STATEMENTS),
-    ("payment-callback/src/store/alerts.rs", payment_callback::store::alerts::STATEMENTS),
-    ("payment-callback/src/store/deliveries.rs", payment_callback::store::deliveries::STATEMENTS),
-    ("payment-callback/src/store/payments.rs", payment_callback::store::payments::STATEMENTS),
-    ("payment-callback/src/store/receipts.rs", payment_callback::store::receipts::STATEMENTS),
+    ("payment-callback/src/store/alerts.rs", alerts::STATEMENTS),
+    ("payment-callback/src/store/deliveries.rs", deliveries::STATEMENTS),
+    ("payment-callback/src/store/payments.rs", payments::STATEMENTS),
+    ("payment-callback/src/store/receipts.rs", receipts::STATEMENTS),
 ];
 
 /// Programs that look at the books from outside, of whose statements nothing depends.
