@@ -136,3 +136,27 @@ async fn alerts_are_listed_newest_first_page_by_page_and_resolved_under_a_key() 
     assert_eq!((first.status, again.replayed()), (200, true));
     stage.finish().await
 }
+
+#[tokio::test]
+async fn a_decision_about_the_money_answers_every_question_about_it() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    for (number, other, money, action) in
+        [("D-0001", "D-0002", "pi_1", "accept"), ("D-0003", "D-0004", "pi_2", "refund")]
+    {
+        stage.place(STRIPE, number).await?;
+        stage.place(STRIPE, other).await?;
+        let event = paid_with(&format!("evt_{money}"), number, money, "80.00", "CNY");
+        stage.acknowledged(STRIPE, &event).await?;
+        let elsewhere = paid_with(&format!("evt_other_{money}"), other, money, "80.00", "CNY");
+        stage.acknowledged(STRIPE, &elsewhere).await?;
+        let open = stage.alerts("status=open").await?;
+        assert_eq!(open.len(), 2);
+        assert_eq!(
+            stage.resolve(&open[0], action).await?.status,
+            200,
+            "the newest is about the other payment"
+        );
+        assert_eq!(stage.alerts("status=open").await?.len(), 0);
+    }
+    stage.finish().await
+}

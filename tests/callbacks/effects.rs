@@ -98,6 +98,13 @@ async fn a_forged_or_tampered_callback_costs_the_database_nothing_and_is_counted
             "{provider}: {}",
             refused.status
         );
+        let (status, words) = match provider {
+            Provider::WechatPay => (401, r#"{"code": "FAIL", "message": "验签失败"}"#),
+            Provider::Alipay => (200, "failure"),
+            _ => (400, ""),
+        };
+        let told = (refused.status, String::from_utf8_lossy(&refused.bytes).into_owned());
+        assert_eq!(told, (status, words.to_owned()), "{provider}");
     }
     assert_eq!(stage.count("callback_deliveries").await?, 0);
     assert_eq!(stage.count("idempotency_records WHERE operation LIKE '%callbacks%'").await?, 0);
@@ -233,6 +240,24 @@ async fn an_amount_that_grows_or_shrinks_under_one_id_is_booked_by_its_differenc
     stage.acknowledged(STRIPE, &paid_with("evt_4", "G-0001", "pi_1", "88.80", "CNY")).await?;
     assert_eq!(stage.collected("unapplied_receipts").await?, "0.00");
     assert_eq!(stage.alerts("status=open").await?.len(), 0);
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn each_amount_that_differs_is_booked_and_asked_about_however_often_it_changes() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    stage.place(STRIPE, "G-0002").await?;
+    for (event, amount) in [("evt_1", "80.00"), ("evt_2", "70.00"), ("evt_3", "90.00")] {
+        stage.acknowledged(STRIPE, &paid_with(event, "G-0002", "pi_1", amount, "CNY")).await?;
+        assert_eq!(stage.collected("unapplied_receipts").await?, amount);
+        let open = stage.alerts("kind=mismatched&status=open").await?;
+        assert_eq!(open.len(), 1, "the last question takes the place of those before");
+        assert_eq!(open[0]["received"]["amount"], amount);
+    }
+    // Another currency under the same id is no difference that can be booked; it is asked about all the same.
+    stage.acknowledged(STRIPE, &paid_with("evt_4", "G-0002", "pi_1", "90.00", "USD")).await?;
+    assert_eq!(stage.order("G-0002").await?["status"], "pending_payment");
+    assert_eq!(stage.alerts("kind=mismatched&status=open").await?.len(), 1);
     stage.finish().await
 }
 

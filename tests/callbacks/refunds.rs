@@ -71,6 +71,23 @@ async fn a_refund_that_overtakes_its_payment_waits_for_it() -> anyhow::Result<()
 }
 
 #[tokio::test]
+async fn a_question_that_was_dismissed_before_any_money_came_does_not_keep_the_money_from_paying()
+-> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    stage.place(STRIPE, "R-0003").await?;
+    let event = paid("evt_1", "R-0003", "pi_3");
+    stage.acknowledged(STRIPE, &of(&event, "evt_0", refunded("3", "10.00", "10.00"))).await?;
+    stage.clock.advance(std::time::Duration::from_secs(16 * 60));
+    stage.sweep().await?;
+    let alert = stage.alerts("kind=unmatched&status=open").await?.remove(0);
+    assert_eq!(stage.resolve(&alert, "dismiss").await?.status, 200);
+    stage.acknowledged(STRIPE, &event).await?;
+    assert_eq!(stage.order("R-0003").await?["status"], "partially_refunded");
+    assert_eq!(stage.alerts("status=open").await?.len(), 0);
+    stage.finish().await
+}
+
+#[tokio::test]
 async fn more_given_back_than_was_received_or_a_stuck_refund_is_asked_about() -> anyhow::Result<()> {
     let stage = Stage::start().await?;
     stage.place(STRIPE, "R-0001").await?;

@@ -14,10 +14,14 @@ use tokio_util::task::TaskTracker;
 
 use crate::batch::Bench;
 use crate::desk::Answered;
-use crate::fault::Fault;
+use crate::fault::{Conflict, Fault};
 use crate::ids::Ids;
 use crate::in_flight::Ticket;
 use crate::{Metrics, Request, Step};
+
+/// How often a batch may find a key taken, each time but the first with all that it reads locked, before its commands are
+/// tried one by one.
+const KEY_TAKEN_TRIES: u32 = 3;
 
 /// The longest pause between two tries at a contended batch.
 const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(64);
@@ -187,6 +191,11 @@ impl Lane {
                     self.metrics.conflict(conflict);
                     locked = true;
                     tries += 1;
+                    // Whoever has looked again under locks and finds the key taken all the same has a neighbour's
+                    // trouble, or a trouble of its own that will not end: either way each is to be tried alone.
+                    if conflict == Conflict::KeyTaken && tries >= KEY_TAKEN_TRIES && jobs.len() > 1 {
+                        return jobs.into_iter().rev().map(|job| vec![job]).collect();
+                    }
                     if tries >= self.bench.settings.tries_max {
                         self.metrics.contended.inc();
                         tracing::warn!(tries, conflict = conflict.as_str(), "gave up a contended batch");

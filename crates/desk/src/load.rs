@@ -7,7 +7,7 @@
 //! in one direction only.
 //!
 //! - here: accounts and orders;
-//! - [`payments`]: what has to do with payments at providers.
+//! - `payments`: what has to do with payments at providers.
 
 mod payments;
 

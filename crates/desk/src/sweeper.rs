@@ -3,7 +3,7 @@
 //! effect.
 //!
 //! Nothing depends on the sweeper being in time: every command treats what is due as expired by itself. To let another
-//! kind of row become due: a function like [`payments_due`], and a line in [`SOURCES`].
+//! kind of row become due: a function like `payments_due`, and a line in `SOURCES`.
 
 use std::sync::Arc;
 use std::time::Duration;

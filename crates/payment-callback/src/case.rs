@@ -160,6 +160,12 @@ impl<'i> Case<'i> {
         self.receipts.values().map(|held| &held.now).find(|receipt| receipt.id == id)
     }
 
+    /// The version in which a receipt will be written, if it changes.
+    pub(crate) fn next_version(&self, receipt: &Receipt) -> i64 {
+        let before = self.receipts.get(&receipt.key()).and_then(|held| held.before.as_ref());
+        before.map_or(1, |before| before.version + 1)
+    }
+
     pub(crate) fn receipt_keys(&self) -> Vec<ReceiptKey> {
         self.receipts.keys().cloned().collect()
     }

@@ -4,7 +4,8 @@ use account::EntryKind;
 
 use crate::case::Case;
 use crate::{
-    AlertAction, AlertId, AlertKind, Funds, Payment, PaymentRequest, PaymentStatus, Receipt, ReceiptState,
+    Alert, AlertAction, AlertId, AlertKind, Funds, Payment, PaymentRequest, PaymentStatus, Receipt,
+    ReceiptState,
 };
 
 /// Why an alert is not resolved so.
@@ -42,8 +43,8 @@ impl Case<'_> {
         }
         let receipt = alert.receipt_id.and_then(|id| self.receipt_of(id)).cloned();
         match (action, receipt) {
-            (AlertAction::Accept, receipt) => self.accept(alert.kind, receipt)?,
-            (AlertAction::Refund, receipt) => self.owe_back(alert.kind, receipt)?,
+            (AlertAction::Accept, receipt) => self.accept(&alert, receipt)?,
+            (AlertAction::Refund, receipt) => self.owe_back(&alert, receipt)?,
             (AlertAction::Dismiss | AlertAction::Superseded, Some(receipt)) => self.dismiss(id, receipt),
             (AlertAction::Dismiss | AlertAction::Superseded, None) => {}
         }
@@ -51,10 +52,10 @@ impl Case<'_> {
         Ok(())
     }
 
-    fn accept(&mut self, kind: AlertKind, receipt: Option<Receipt>) -> Result<(), ResolveRefusal> {
+    fn accept(&mut self, alert: &Alert, receipt: Option<Receipt>) -> Result<(), ResolveRefusal> {
         let no = |why| Err(ResolveRefusal::NotAcceptable(why));
         let Some(mut receipt) = receipt else { return no("the alert is about no receipt") };
-        if !matches!(kind, AlertKind::Mismatched | AlertKind::Excess) {
+        if !matches!(alert.kind, AlertKind::Mismatched | AlertKind::Excess) {
             return no("only what is mismatched or in excess can be accepted");
         }
         let request = self.payment().filter(|payment| payment.status == PaymentStatus::Pending);
@@ -70,14 +71,14 @@ impl Case<'_> {
         let Some(unapplied) = funds.unapplied() else { return no("nothing of it is left") };
         self.book(&receipt, EntryKind::PaymentApplied, unapplied);
         receipt.state = ReceiptState::Accepted;
-        receipt.open_alert = None;
+        self.answer_own(alert, &mut receipt);
         self.pay_order(&mut receipt, funds);
         self.set_receipt(receipt);
         Ok(())
     }
 
-    fn owe_back(&mut self, kind: AlertKind, receipt: Option<Receipt>) -> Result<(), ResolveRefusal> {
-        let receipt = receipt.filter(|_| asks_about_money(kind));
+    fn owe_back(&mut self, alert: &Alert, receipt: Option<Receipt>) -> Result<(), ResolveRefusal> {
+        let receipt = receipt.filter(|_| asks_about_money(alert.kind));
         let unapplied = receipt.and_then(|receipt| Some((receipt.funds?.unapplied()?, receipt)));
         let Some((unapplied, mut receipt)) = unapplied else {
             return Err(ResolveRefusal::NotAcceptable("nothing of it is left that could be given back"));
@@ -89,9 +90,18 @@ impl Case<'_> {
         if receipt.state.is_open() || receipt.state == ReceiptState::Dismissed {
             receipt.state = ReceiptState::RefundOwed;
         }
-        receipt.open_alert = None;
+        self.answer_own(alert, &mut receipt);
         self.set_receipt(receipt);
         Ok(())
+    }
+
+    /// What is decided about a receipt's money answers its own question too, where another one led to the decision.
+    fn answer_own(&mut self, alert: &Alert, receipt: &mut Receipt) {
+        if receipt.open_alert == Some(alert.id) {
+            receipt.open_alert = None;
+        } else {
+            self.supersede(receipt);
+        }
     }
 
     fn dismiss(&mut self, id: AlertId, mut receipt: Receipt) {

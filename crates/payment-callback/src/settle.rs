@@ -127,6 +127,10 @@ impl Case<'_> {
         }
         // A refund that overtook its payment has made a receipt of nothing.
         let before = receipt.funds.filter(|funds| !funds.received.is_zero());
+        // What was dismissed then was no money, and says nothing about money that comes now.
+        if before.is_none() && receipt.state == ReceiptState::Dismissed && receipt.unreadable.is_none() {
+            receipt.state = ReceiptState::Unmatched;
+        }
         let effect = match (amount, receipt.funds) {
             (ReportedAmount::Exact(amount), None) => {
                 receipt.funds = Some(Funds { received: *amount, ..Funds::nothing(amount.currency()) });
@@ -289,8 +293,9 @@ impl Case<'_> {
         received: Option<Amount>,
         detail: Option<String>,
     ) {
-        // A receipt changes with each question, so it is asked about once in each of its versions.
-        let cause = format!("receipt:{}:{}", receipt.id, receipt.version);
+        // A receipt changes with each question, so it is asked about once in each of its versions: in the one that it
+        // shall have, since the first question may be asked when it is made.
+        let cause = format!("receipt:{}:{}", receipt.id, self.next_version(receipt));
         let expected = self.expected();
         self.raise(Raised { kind, cause, receipt, expected, received, detail });
     }

@@ -20,6 +20,7 @@ use crate::app::AppState;
 use crate::body::receive;
 use crate::problem::{self, Problem, Slug};
 use crate::request_id::{self, RequestId};
+use crate::routes::callbacks::take::ProvidersWords;
 use crate::submission::REPLAYED;
 
 /// The longest path and query, in bytes.
@@ -154,7 +155,10 @@ fn finished(mut response: Response, request_id: &RequestId, is_business: bool) -
     let error = response.status().is_client_error() || response.status().is_server_error();
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         *response.body_mut() = Body::from(problem.document(request_id.as_str()));
-    } else if error && !is_problem(response.headers()) {
+    } else if error
+        && !is_problem(response.headers())
+        && response.extensions().get::<ProvidersWords>().is_none()
+    {
         response = foreign(response.status(), request_id);
     }
     let headers = response.headers_mut();

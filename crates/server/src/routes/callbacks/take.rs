@@ -152,10 +152,15 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
     Ok(response)
 }
 
+/// Marks a response that is in the words that a provider expects, a refusal included, and is to leave as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct ProvidersWords;
+
 fn answer(answer: Answer) -> Response {
     let body = answer.body.map_or_else(Bytes::new, |body| Bytes::from_static(body.as_bytes()));
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Body::from(body)).into_response();
+    response.extensions_mut().insert(ProvidersWords);
     if let Some(media_type) = answer.content_type {
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     }
