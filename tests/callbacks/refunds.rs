@@ -4,7 +4,7 @@ use provider_simulator::Provider;
 use provider_simulator::event::{Outcome, Refund, What};
 use serde_json::json;
 
-use crate::stage::{Stage, booked, of, paid, refunded, state_of, verdicts};
+use crate::stage::{Stage, booked, of, paid, paid_with, refunded, state_of, verdicts};
 
 const STRIPE: Provider = Provider::Stripe;
 
@@ -84,6 +84,26 @@ async fn a_question_that_was_dismissed_before_any_money_came_does_not_keep_the_m
     stage.acknowledged(STRIPE, &event).await?;
     assert_eq!(stage.order("R-0003").await?["status"], "partially_refunded");
     assert_eq!(stage.alerts("status=open").await?.len(), 0);
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn a_refund_that_came_before_its_payment_and_does_not_fit_it_is_asked_about_and_the_payment_counts()
+-> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    let usd = paid_with("evt_1", "R-0004", "pi_4", "88.80", "USD");
+    let cny = paid_with("evt_2", "R-0005", "pi_5", "200.00", "CNY");
+    for (number, money, refund) in [
+        ("R-0004", "pi_4", of(&usd, "evt_3", refunded("4", "10.00", "10.00"))),
+        ("R-0005", "pi_5", of(&cny, "evt_4", refunded("5", "100.00", "100.00"))),
+    ] {
+        stage.place(STRIPE, number).await?;
+        stage.acknowledged(STRIPE, &refund).await?;
+        stage.acknowledged(STRIPE, &paid(&format!("evt_paid_{money}"), number, money)).await?;
+        assert_eq!(booked(&stage.payment(number).await?)[0], "payment_settled", "{number}");
+        let alert = stage.alerts("kind=refund_mismatched&status=open").await?.remove(0);
+        assert_eq!(alert["payment_no"], number);
+    }
     stage.finish().await
 }
 

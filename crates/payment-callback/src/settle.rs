@@ -131,8 +131,16 @@ impl Case<'_> {
         if before.is_none() && receipt.state == ReceiptState::Dismissed && receipt.unreadable.is_none() {
             receipt.state = ReceiptState::Unmatched;
         }
+        let unfit = before.is_none().then(|| unfit_refund(receipt.funds, amount.exact())).flatten();
         let effect = match (amount, receipt.funds) {
             (ReportedAmount::Exact(amount), None) => {
+                receipt.funds = Some(Funds { received: *amount, ..Funds::nothing(amount.currency()) });
+                self.judge(&mut receipt, before)
+            }
+            // No more than a refund has named the other currency, and what was received counts.
+            (ReportedAmount::Exact(amount), Some(funds))
+                if before.is_none() && funds.currency() != amount.currency() =>
+            {
                 receipt.funds = Some(Funds { received: *amount, ..Funds::nothing(amount.currency()) });
                 self.judge(&mut receipt, before)
             }
@@ -155,8 +163,13 @@ impl Case<'_> {
                 Effect::Held
             }
         };
-        self.set_receipt(receipt.clone());
-        self.book_told_refunds(&receipt.key());
+        self.set_receipt(receipt);
+        self.book_told_refunds(&key);
+        if let (Some(refund), Some(receipt)) = (unfit, self.receipt(&key).cloned()) {
+            let detail = "a refund that was told of before its payment does not fit it".to_owned();
+            let refund = ReportedAmount::Exact(refund);
+            self.ask_beside(told, receipt, AlertKind::RefundMismatched, &refund, Some(detail));
+        }
         effect
     }
 
@@ -367,6 +380,13 @@ impl Case<'_> {
 fn awaits(payment: &Payment, provider: ProviderKind) -> bool {
     payment.status == PaymentStatus::Pending
         && payment.request.is_some_and(|request| request.provider == provider)
+}
+
+/// The refund that was told of before its payment and cannot be one of so much money.
+fn unfit_refund(before: Option<Funds>, received: Option<Amount>) -> Option<Amount> {
+    let (told, received) = (before?.refund_told, received?);
+    let fits = told.currency() == received.currency() && minor(told) <= minor(received);
+    (!told.is_zero() && !fits).then_some(told)
 }
 
 pub(crate) fn names_another_payment(receipt: &Receipt, payment_no: Option<&str>) -> bool {
