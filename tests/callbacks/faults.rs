@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use desk::{Hooks, Settings};
+use desk::{Hooks, Settings, Step};
 use onefold_tests::cutting_proxy::{Cut, CuttingProxy};
 use onefold_tests::database::new_database;
 use provider_simulator::Provider;
@@ -66,6 +66,32 @@ async fn known_failures_36_and_37_with_the_database_away_nothing_is_acknowledged
         audited(&database).await?;
     }
     Ok(())
+}
+
+/// WeChat Pay hangs up after 5 s, and whoever hears nothing learns nothing; so a slow database is told in time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_is_answered_within_five_seconds_however_slow_the_database_is() -> anyhow::Result<()> {
+    let (slow, is_slow) = tokio::sync::watch::channel(false);
+    let hooks = Hooks::pausing(move |step| {
+        let mut is_slow = is_slow.clone();
+        async move {
+            if step == Step::Saved {
+                is_slow.wait_for(|is_slow| !is_slow).await.ok();
+            }
+        }
+    });
+    let stage = Stage::start_on(new_database().await?, Settings::default(), hooks).await?;
+    let provider = Provider::WechatPay;
+    stage.place(provider, "W-0001").await?;
+    slow.send(true)?;
+    let event = paid("id-1", "W-0001", "4200000001");
+    let told = tokio::time::timeout(Duration::from_secs(5), stage.deliver(provider, &event)).await??;
+    assert!(told.status >= 500, "{}", told.status);
+    slow.send(false)?;
+    stage.acknowledged(provider, &event).await?;
+    let payment = stage.payment("W-0001").await?;
+    assert_eq!((booked(&payment), verdicts(&payment)), (vec!["payment_settled"], vec!["settled"]));
+    stage.finish().await
 }
 
 /// Known failure 37, the opposite: what is wrong for ever is acknowledged, or it would be sent for days.
