@@ -169,7 +169,9 @@ fn answer(answer: Answer) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Body::from(body)).into_response();
     response.extensions_mut().insert(ProvidersWords);
-    if let Some(media_type) = answer.content_type {
+    // An answer without a body that is documented to have one is a text of no length, and not an unknown kind of thing.
+    if status != StatusCode::NO_CONTENT {
+        let media_type = answer.content_type.unwrap_or("text/plain; charset=utf-8");
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     }
     response
