@@ -13,8 +13,6 @@ CREATE TABLE payments (
     status TEXT NOT NULL,
     expires_at TIMESTAMPTZ,
     failed_at TIMESTAMPTZ,
-    next_poll_at TIMESTAMPTZ,
-    poll_attempts INTEGER NOT NULL DEFAULT 0,
     version BIGINT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
@@ -27,7 +25,6 @@ CREATE TABLE payments (
         OR (status <> 'parked' AND order_id IS NOT NULL AND provider IS NOT NULL AND amount > 0
             AND currency IS NOT NULL AND expires_at IS NOT NULL)
     ),
-    CONSTRAINT payments_poll_attempts_not_negative CHECK (poll_attempts >= 0),
     CONSTRAINT payments_version_positive CHECK (version > 0)
 ) WITH (fillfactor = 80);
 

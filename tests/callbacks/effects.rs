@@ -1,11 +1,12 @@
 //! Each row of the table of what a callback does.
 
+use onefold_tests::callbacks::post;
 use provider_simulator::event::What;
 use provider_simulator::provider::PROVIDERS;
 use provider_simulator::{Provider, Sender, Style};
 use serde_json::json;
 
-use crate::stage::{AMOUNT, Stage, booked, of, order_of, paid, paid_with, post, state_of, verdicts};
+use crate::stage::{AMOUNT, Stage, booked, of, order_of, paid, paid_with, state_of, verdicts};
 
 const STRIPE: Provider = Provider::Stripe;
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use desk::Clock;
 use futures::future::join_all;
+use onefold_tests::callbacks::deliver;
 use provider_simulator::Provider;
 use provider_simulator::provider::PROVIDERS;
 use serde_json::json;
 use tokio::sync::Barrier;
 
-use crate::stage::{AMOUNT, Stage, booked, deliver, paid, paid_with, state_of, verdicts};
+use crate::stage::{AMOUNT, Stage, booked, paid, paid_with, state_of, verdicts};
 
 const STRIPE: Provider = Provider::Stripe;
 
@@ -31,7 +33,7 @@ async fn known_failure_33_ten_copies_at_once_have_one_effect_and_all_are_acknowl
                 (barrier.clone(), stage.server.anonymous(), event.clone(), stage.clock.clone());
             tokio::spawn(async move {
                 barrier.wait().await;
-                deliver(&to, provider, &event, &clock).await
+                deliver(&to, provider, &event, clock.now()).await
             })
         });
         for answer in join_all(copies).await {
@@ -51,7 +53,7 @@ async fn ten_events_about_one_payment_at_once_are_one_payment() -> anyhow::Resul
     let deliveries = (0..10).map(|index| {
         let (to, clock) = (stage.server.anonymous(), stage.clock.clone());
         let event = paid(&format!("evt_{index}"), "E-0001", "pi_1");
-        tokio::spawn(async move { deliver(&to, STRIPE, &event, &clock).await })
+        tokio::spawn(async move { deliver(&to, STRIPE, &event, clock.now()).await })
     });
     for answer in join_all(deliveries).await {
         assert_eq!(answer??.status, 200);

@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use desk::sweeper::{self, SweepSettings};
 use desk::{Clock, Hooks, Settings};
+use onefold_tests::callbacks::{deliver, ensure_acknowledged};
 use onefold_tests::clock::ManualClock;
 use onefold_tests::database::new_database;
-use onefold_tests::http::{ALICE, Anonymous, Caller, Exchange, TestServer, send};
+use onefold_tests::http::{ALICE, Caller, Exchange, TestServer};
 use provider_simulator::event::{Outcome, Payment, Refund, What};
-use provider_simulator::{Amount, Event, Message, Provider, Sender, Style};
+use provider_simulator::{Amount, Event, Provider};
 use serde_json::{Value, json};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -68,19 +69,12 @@ impl Stage {
 
     /// Delivers what a provider has to say of an event, signed now.
     pub async fn deliver(&self, provider: Provider, event: &Event) -> anyhow::Result<Exchange> {
-        deliver(&self.server.anonymous(), provider, event, &self.clock).await
+        deliver(&self.server.anonymous(), provider, event, self.clock.now()).await
     }
 
     /// Delivers, and expects the provider's acknowledgement.
     pub async fn acknowledged(&self, provider: Provider, event: &Event) -> anyhow::Result<()> {
-        let answer = self.deliver(provider, event).await?;
-        ensure!(
-            provider.takes_for_acknowledged(answer.status, &answer.bytes),
-            "{provider} is answered {} {:?}",
-            answer.status,
-            String::from_utf8_lossy(&answer.bytes)
-        );
-        Ok(())
+        ensure_acknowledged(provider, &self.deliver(provider, event).await?)
     }
 
     pub async fn payment(&self, payment_no: &str) -> anyhow::Result<Value> {
@@ -167,26 +161,6 @@ pub fn order_of(provider: Provider, payment_no: &str) -> Value {
         "account_id": ALICE, "client_order_no": payment_no, "currency": "CNY", "amount": AMOUNT,
         "payment": { "method": "provider", "provider": provider.to_string(), "payment_no": payment_no },
     })
-}
-
-/// Sends to a provider's endpoint what it has to say.
-pub async fn deliver(
-    to: &Anonymous,
-    provider: Provider,
-    event: &Event,
-    clock: &ManualClock,
-) -> anyhow::Result<Exchange> {
-    let sender = Sender::demo(provider, Style::Usual)?;
-    post(to, &provider.to_string(), sender.message(event, clock.now())?).await
-}
-
-/// Sends a message to an endpoint.
-pub async fn post(to: &Anonymous, endpoint: &str, message: Message) -> anyhow::Result<Exchange> {
-    let mut request = to.request("POST", &format!("/v1/callbacks/{endpoint}"));
-    for (name, value) in message.headers {
-        request = request.header(name, value);
-    }
-    send(request.body(message.body)).await
 }
 
 /// That [`AMOUNT`] was paid under a number, in this provider's event `id`.

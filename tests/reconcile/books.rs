@@ -5,14 +5,15 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use chrono::{DateTime, Utc};
 use desk::Clock;
+use onefold_tests::callbacks;
 use onefold_tests::clock::ManualClock;
 use onefold_tests::database::new_database;
-use onefold_tests::http::{TestServer, send};
+use onefold_tests::http::TestServer;
 use provider_simulator::event::{Outcome, Payment, Refund, What};
-use provider_simulator::{Amount, Event, Provider, Sender, Style};
+use provider_simulator::{Amount, Event, Provider};
 use serde_json::Value;
 use sqlx::ConnectOptions;
 use tempfile::TempDir;
@@ -99,19 +100,8 @@ impl Books {
     }
 
     async fn deliver(&self, provider: Provider, event: &Event) -> anyhow::Result<()> {
-        let message = Sender::demo(provider, Style::Usual)?.message(event, self.now())?;
-        let mut request = self.server.anonymous().request("POST", &format!("/v1/callbacks/{provider}"));
-        for (name, value) in message.headers {
-            request = request.header(name, value);
-        }
-        let answer = send(request.body(message.body)).await?;
-        ensure!(
-            provider.takes_for_acknowledged(answer.status, &answer.bytes),
-            "{provider} is answered {} {:?}",
-            answer.status,
-            String::from_utf8_lossy(&answer.bytes)
-        );
-        Ok(())
+        let answer = callbacks::deliver(&self.server.anonymous(), provider, event, self.now()).await?;
+        callbacks::ensure_acknowledged(provider, &answer)
     }
 
     /// Runs `onefold reconcile` on this statement, beside the server.

@@ -32,7 +32,7 @@ async fn ten_times_the_lines_take_no_more_memory() {
         println!("{} lines, {} differences", summary.payments, found);
         return println!("{PEAK}{}", peak_kb());
     }
-    let lines: u32 = if std::env::var_os("ONEFOLD_TEST_LONG").is_some() { 1_000_000 } else { 100_000 };
+    let lines: u32 = if onefold_tests::long() { 1_000_000 } else { 100_000 };
     let few = peak_of_comparing(lines / 10).await;
     let many = peak_of_comparing(lines).await;
     println!("{few} kB for {} lines, {many} kB for {lines}", lines / 10);

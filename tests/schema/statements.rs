@@ -220,7 +220,7 @@ async fn what_a_batch_runs_finds_its_rows_by_their_keys_whatever_is_known_of_the
                 now(), now(), now()
          FROM accounts",
         "INSERT INTO payments
-         SELECT client_id, 'number', order_id, 'stripe', 1, 'CNY', 'pending', now(), NULL, NULL, 0, 1, now(), now()
+         SELECT client_id, 'number', order_id, 'stripe', 1, 'CNY', 'pending', now(), NULL, 1, now(), now()
          FROM orders",
         "INSERT INTO payment_receipts
          SELECT client_id, 'stripe', 'pi', gen_random_uuid(), 'number', 'unmatched', NULL, NULL, NULL, NULL, NULL, NULL,

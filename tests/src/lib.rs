@@ -7,8 +7,10 @@
 //! - [`own_cluster`]: a PostgreSQL of a test's own, for what would disturb everybody on the shared one;
 //! - [`cutting_proxy`]: between a desk and its PostgreSQL, to cut a connection while its commit is in flight;
 //! - [`http`]: the whole service on a free port, and a client that speaks to it;
+//! - [`callbacks`]: payment providers that call it;
 //! - [`raw_http`]: requests byte by byte, for what no HTTP library would send.
 
+pub mod callbacks;
 pub mod clock;
 pub mod cluster;
 pub mod cutting_proxy;

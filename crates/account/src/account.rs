@@ -172,17 +172,20 @@ impl Account {
         Ok(Self { available, version: self.version + 1, ..self.clone() })
     }
 
-    /// The account after `amount` of what is available has gone out.
-    pub fn debited(&self, amount: Amount) -> Result<Self, DebitRefusal> {
-        if self.currency != amount.currency() {
-            return Err(DebitRefusal::CurrencyMismatch {
-                account_currency: self.currency,
-                given: amount.currency(),
-            });
+    /// Whether the account is one to pay from in this currency, whatever it has: it must hold it, and be open.
+    pub fn pays_in(&self, currency: Currency) -> Result<(), DebitRefusal> {
+        if self.currency != currency {
+            return Err(DebitRefusal::CurrencyMismatch { account_currency: self.currency, given: currency });
         }
         if self.status == AccountStatus::Closed {
             return Err(DebitRefusal::Closed(self.id));
         }
+        Ok(())
+    }
+
+    /// The account after `amount` of what is available has gone out.
+    pub fn debited(&self, amount: Amount) -> Result<Self, DebitRefusal> {
+        self.pays_in(amount.currency())?;
         let available = self.available.checked_sub(amount).map_err(|_: ArithmeticError| {
             DebitRefusal::InsufficientFunds { available: self.available, required: amount }
         })?;

@@ -15,18 +15,30 @@ use money::{Amount, Currency};
 use rust_decimal::Decimal;
 use sqlx::error::BoxDynError;
 
-pub(crate) fn unreadable(column: &'static str, fault: impl Into<BoxDynError>) -> sqlx::Error {
+/// The error of a column that holds what no row of ours can hold.
+pub fn unreadable(column: &'static str, fault: impl Into<BoxDynError>) -> sqlx::Error {
     sqlx::Error::ColumnDecode { index: column.to_owned(), source: fault.into() }
 }
 
-pub(crate) fn amount_from(
-    column: &'static str,
-    decimal: Decimal,
-    currency: Currency,
-) -> sqlx::Result<Amount> {
+/// The amount that a column holds, in its row's currency.
+///
+/// # Errors
+///
+/// If it is no amount of that currency.
+pub fn amount_from(column: &'static str, decimal: Decimal, currency: Currency) -> sqlx::Result<Amount> {
     Amount::from_decimal(decimal, currency).map_err(|fault| unreadable(column, fault))
 }
 
-pub(crate) fn currency_from(code: &str) -> sqlx::Result<Currency> {
+/// The currency that the column `currency` holds.
+///
+/// # Errors
+///
+/// If there is none of that code.
+pub fn currency_from(code: &str) -> sqlx::Result<Currency> {
     Currency::from_code(code).map_err(|fault| unreadable("currency", fault))
+}
+
+/// A column of every row, as the elements of an array that is bound.
+pub fn column<'r, S, T>(rows: &'r [S], of: impl Fn(&'r S) -> T) -> Vec<T> {
+    rows.iter().map(of).collect()
 }

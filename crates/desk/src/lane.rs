@@ -194,7 +194,7 @@ impl Lane {
                     // Whoever has looked again under locks and finds the key taken all the same has a neighbour's
                     // trouble, or a trouble of its own that will not end: either way each is to be tried alone.
                     if conflict == Conflict::KeyTaken && tries >= KEY_TAKEN_TRIES && jobs.len() > 1 {
-                        return jobs.into_iter().rev().map(|job| vec![job]).collect();
+                        return one_by_one(jobs);
                     }
                     if tries >= self.bench.settings.tries_max {
                         self.metrics.contended.inc();
@@ -217,9 +217,7 @@ impl Lane {
                     answer_all(&mut jobs, &Answered::Contended);
                 }
                 // So that no command fails for its neighbour's sake.
-                Fault::Command(_) if jobs.len() > 1 => {
-                    return jobs.into_iter().rev().map(|job| vec![job]).collect();
-                }
+                Fault::Command(_) if jobs.len() > 1 => return one_by_one(jobs),
                 Fault::Command(error) => {
                     for job in &jobs {
                         tracing::error!(
@@ -326,6 +324,11 @@ fn answer_all_away(jobs: &mut Vec<Job>) {
         };
         job.answer(answered);
     }
+}
+
+/// Each job as a batch of its own. Batches are run from the last on, so the first job is run first.
+fn one_by_one(jobs: Vec<Job>) -> Vec<Vec<Job>> {
+    jobs.into_iter().rev().map(|job| vec![job]).collect()
 }
 
 fn answer_all(jobs: &mut Vec<Job>, answered: &Answered) {

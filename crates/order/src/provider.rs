@@ -3,7 +3,7 @@
 //! No customer's account takes part: the provider's money goes from clearing to revenue. The account is the one that the
 //! order is for, and says which currency it is in.
 
-use account::{Account, AccountStatus, DebitRefusal};
+use account::{Account, DebitRefusal};
 use chrono::{DateTime, Utc};
 use money::Amount;
 
@@ -21,15 +21,7 @@ pub fn await_payment(
     payment_no: String,
 ) -> Result<Order, DebitRefusal> {
     let Placement { order_id, entry_id: _, client_order_no, amount, now } = placement;
-    if account.currency != amount.currency() {
-        return Err(DebitRefusal::CurrencyMismatch {
-            account_currency: account.currency,
-            given: amount.currency(),
-        });
-    }
-    if account.status == AccountStatus::Closed {
-        return Err(DebitRefusal::Closed(account.id));
-    }
+    account.pays_in(amount.currency())?;
     Ok(Order {
         client_id: account.client_id,
         id: order_id,

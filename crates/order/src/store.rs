@@ -1,8 +1,8 @@
 //! The SQL of the table `orders`.
 
 use account::AccountId;
+use account::store::{amount_from, column, currency_from, unreadable};
 use client::ClientId;
-use money::{Amount, Currency};
 use rust_decimal::Decimal;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
@@ -162,10 +162,6 @@ pub fn bind_unchanged(arguments: &mut PgArguments, orders: &[(&Order, i64)]) -> 
     Ok(())
 }
 
-fn column<'r, S, T>(rows: &'r [S], of: impl Fn(&'r S) -> T) -> Vec<T> {
-    rows.iter().map(of).collect()
-}
-
 const FIND: &str = "
     SELECT client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
            payment_method, payment_no, status, version, created_at, updated_at
@@ -218,11 +214,10 @@ pub async fn list(
 }
 
 fn order_from(row: &PgRow) -> sqlx::Result<Order> {
-    let currency =
-        Currency::from_code(row.try_get("currency")?).map_err(|fault| unreadable("currency", fault))?;
-    let amount = |column: &'static str| -> sqlx::Result<Amount> {
+    let currency = currency_from(row.try_get("currency")?)?;
+    let amount = |column: &'static str| -> sqlx::Result<_> {
         let decimal: Decimal = row.try_get(column)?;
-        Amount::from_decimal(decimal, currency).map_err(|fault| unreadable(column, fault))
+        amount_from(column, decimal, currency)
     };
     let status: &str = row.try_get("status")?;
     let method: &str = row.try_get("payment_method")?;
@@ -243,8 +238,4 @@ fn order_from(row: &PgRow) -> sqlx::Result<Order> {
         created_at: row.try_get("created_at")?,
         updated_at: row.try_get("updated_at")?,
     })
-}
-
-fn unreadable(column: &'static str, fault: impl Into<BoxDynError>) -> sqlx::Error {
-    sqlx::Error::ColumnDecode { index: column.to_owned(), source: fault.into() }
 }

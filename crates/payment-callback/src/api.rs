@@ -203,6 +203,11 @@ pub enum ApiFault {
 }
 
 impl ApiFault {
+    /// A signed answer, or one over a trusted connection, that says nothing we can use.
+    pub(crate) fn unreadable(rejection: Rejection) -> ApiFault {
+        ApiFault::Unreadable(rejection.detail)
+    }
+
     pub(crate) fn refused(code: Option<&str>) -> ApiFault {
         ApiFault::Refused { code: shown_word(code) }
     }

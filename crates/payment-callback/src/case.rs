@@ -65,6 +65,11 @@ impl<R: Clone> Held<R> {
     }
 }
 
+/// The version that a row shall have: the next after the one that was read, or the first.
+fn version_after(read: Option<i64>) -> i64 {
+    read.map_or(1, |version| version + 1)
+}
+
 /// A case at work.
 pub struct Case<'i> {
     pub(crate) client_id: ClientId,
@@ -113,7 +118,7 @@ impl<'i> Case<'i> {
         let receipts = self.receipts.into_values().filter(|held| held.before.as_ref() != Some(&held.now));
         self.made.receipts = receipts
             .map(|Held { before, now }| Receipt {
-                version: before.map_or(1, |before| before.version + 1),
+                version: version_after(before.map(|before| before.version)),
                 updated_at: self.now,
                 ..now
             })
@@ -121,7 +126,7 @@ impl<'i> Case<'i> {
         let alerts = self.alerts.into_values().filter(|held| held.before.as_ref() != Some(&held.now));
         self.made.alerts = alerts
             .map(|Held { before, now }| Alert {
-                version: before.map_or(1, |before| before.version + 1),
+                version: version_after(before.map(|before| before.version)),
                 ..now
             })
             .collect();
@@ -129,7 +134,7 @@ impl<'i> Case<'i> {
             && (before.as_ref() != Some(&now) || !self.made.receipts.is_empty())
         {
             self.made.payments.push(Payment {
-                version: before.map_or(1, |before| before.version + 1),
+                version: version_after(before.map(|before| before.version)),
                 updated_at: self.now,
                 ..now
             });
@@ -163,7 +168,7 @@ impl<'i> Case<'i> {
     /// The version in which a receipt will be written, if it changes.
     pub(crate) fn next_version(&self, receipt: &Receipt) -> i64 {
         let before = self.receipts.get(&receipt.key()).and_then(|held| held.before.as_ref());
-        before.map_or(1, |before| before.version + 1)
+        version_after(before.map(|before| before.version))
     }
 
     pub(crate) fn receipt_keys(&self) -> Vec<ReceiptKey> {
@@ -238,11 +243,6 @@ impl<'i> Case<'i> {
             created_at: self.now,
         };
         self.alerts.insert(id, Held::made(alert));
-    }
-
-    /// Adds an alert that is about no receipt.
-    pub fn raise_apart(&mut self, alert: Alert) {
-        self.alerts.insert(alert.id, Held::made(alert));
     }
 
     /// Ends the receipt's open alert, which what came later has answered.

@@ -98,6 +98,20 @@ pub struct Answer {
     pub body: Option<&'static str>,
 }
 
+impl Answer {
+    /// The answer to a provider that looks at the status alone, and takes any 2xx, such as this one, for an
+    /// acknowledgement.
+    pub(crate) fn by_status(acknowledged: u16, verdict: Verdict) -> Self {
+        let status = match verdict {
+            Verdict::Acknowledged => acknowledged,
+            Verdict::Rejected(Reason::ConfigError) => 500,
+            Verdict::Rejected(_) => 400,
+            Verdict::Unavailable => 503,
+        };
+        Self { status, content_type: None, body: None }
+    }
+}
+
 /// What came to a callback's address, as it came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delivery<'a> {

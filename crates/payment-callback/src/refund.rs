@@ -103,5 +103,18 @@ pub fn refund_id(refund: &Refund, notice: &Notice) -> String {
 /// Whether so much can have been given back: of the currency that was received, and no more than that; of money that
 /// was not told of yet, anything.
 fn fits(told: Amount, funds: &Funds) -> bool {
-    told.currency() == funds.currency() && (funds.received.is_zero() || minor(told) <= minor(funds.received))
+    match funds.received.is_zero() {
+        true => told.currency() == funds.currency(),
+        false => is_part_of(told, funds.received),
+    }
+}
+
+/// The refund that was told of before its payment and cannot be one of so much money.
+pub(crate) fn unfit_refund(before: Option<Funds>, received: Option<Amount>) -> Option<Amount> {
+    let (told, received) = (before?.refund_told, received?);
+    (!told.is_zero() && !is_part_of(told, received)).then_some(told)
+}
+
+fn is_part_of(told: Amount, received: Amount) -> bool {
+    told.currency() == received.currency() && minor(told) <= minor(received)
 }

@@ -10,6 +10,7 @@ use money::Amount;
 
 use crate::case::{Case, Raised};
 use crate::receipt::minor;
+use crate::refund::unfit_refund;
 use crate::{
     AlertKind, Event, Funds, Notice, Payment, PaymentStatus, ProviderKind, Receipt, ReceiptId, ReceiptState,
     ReportedAmount,
@@ -133,13 +134,9 @@ impl Case<'_> {
         }
         let unfit = before.is_none().then(|| unfit_refund(receipt.funds, amount.exact())).flatten();
         let effect = match (amount, receipt.funds) {
-            (ReportedAmount::Exact(amount), None) => {
-                receipt.funds = Some(Funds { received: *amount, ..Funds::nothing(amount.currency()) });
-                self.judge(&mut receipt, before)
-            }
-            // No more than a refund has named the other currency, and what was received counts.
-            (ReportedAmount::Exact(amount), Some(funds))
-                if before.is_none() && funds.currency() != amount.currency() =>
+            // The first money under this id says which currency it is in, whatever a refund has named before.
+            (ReportedAmount::Exact(amount), funds)
+                if before.is_none() && funds.is_none_or(|funds| funds.currency() != amount.currency()) =>
             {
                 receipt.funds = Some(Funds { received: *amount, ..Funds::nothing(amount.currency()) });
                 self.judge(&mut receipt, before)
@@ -380,13 +377,6 @@ impl Case<'_> {
 fn awaits(payment: &Payment, provider: ProviderKind) -> bool {
     payment.status == PaymentStatus::Pending
         && payment.request.is_some_and(|request| request.provider == provider)
-}
-
-/// The refund that was told of before its payment and cannot be one of so much money.
-fn unfit_refund(before: Option<Funds>, received: Option<Amount>) -> Option<Amount> {
-    let (told, received) = (before?.refund_told, received?);
-    let fits = told.currency() == received.currency() && minor(told) <= minor(received);
-    (!told.is_zero() && !fits).then_some(told)
 }
 
 pub(crate) fn names_another_payment(receipt: &Receipt, payment_no: Option<&str>) -> bool {

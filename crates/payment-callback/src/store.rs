@@ -9,17 +9,13 @@ pub mod deliveries;
 pub mod payments;
 pub mod receipts;
 
+use account::store::{amount_from, currency_from, unreadable};
 use money::{Amount, Currency};
 use rust_decimal::Decimal;
-use sqlx::error::BoxDynError;
 use sqlx::postgres::PgRow;
 use sqlx::{Decode, Postgres, Row, Type};
 
 use crate::ProviderKind;
-
-fn unreadable(column: &'static str, fault: impl Into<BoxDynError>) -> sqlx::Error {
-    sqlx::Error::ColumnDecode { index: column.to_owned(), source: fault.into() }
-}
 
 /// A column of one of our words.
 fn word<T>(row: &PgRow, column: &'static str, from: impl Fn(&str) -> Option<T>) -> sqlx::Result<T> {
@@ -31,13 +27,9 @@ fn provider(row: &PgRow, column: &'static str) -> sqlx::Result<ProviderKind> {
     word(row, column, ProviderKind::from_word)
 }
 
-fn currency(code: &str) -> sqlx::Result<Currency> {
-    Currency::from_code(code).map_err(|fault| unreadable("currency", fault))
-}
-
 fn amount(row: &PgRow, column: &'static str, currency: Currency) -> sqlx::Result<Amount> {
     let decimal: Decimal = row.try_get(column)?;
-    Amount::from_decimal(decimal, currency).map_err(|fault| unreadable(column, fault))
+    amount_from(column, decimal, currency)
 }
 
 /// An amount and its currency, both there or neither.
@@ -47,12 +39,7 @@ fn optional_amount(
     currency_column: &'static str,
 ) -> sqlx::Result<Option<Amount>> {
     let code: Option<&str> = row.try_get(currency_column)?;
-    code.map(|code| amount(row, amount_column, currency(code)?)).transpose()
-}
-
-/// A column of every row, as an array's elements.
-fn column<'r, S, T>(rows: &'r [S], of: impl Fn(&'r S) -> T) -> Vec<T> {
-    rows.iter().map(of).collect()
+    code.map(|code| amount(row, amount_column, currency_from(code)?)).transpose()
 }
 
 fn optional<'r, T: Decode<'r, Postgres> + Type<Postgres>>(

@@ -180,11 +180,12 @@ pub fn wrong_currency(currency: &str) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod samples {
     use super::*;
-    use crate::event::samples::{amount, at};
+    use crate::event::samples::amount;
 
-    fn scenario(action: Action) -> Scenario {
+    /// What happens to 88.80 CNY at Alipay.
+    pub(crate) fn scenario(action: Action) -> Scenario {
         Scenario {
             action,
             provider: Provider::Alipay,
@@ -196,6 +197,13 @@ mod tests {
             style: Style::Usual,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::samples::scenario;
+    use super::*;
+    use crate::event::samples::{amount, at};
 
     fn refund(part: Option<&str>, before: &str) -> RefundAsked {
         RefundAsked {

@@ -7,7 +7,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
-use super::{amount_from, currency_from, unreadable};
+use super::{amount_from, column, currency_from, unreadable};
 use crate::{Account, AccountId, AccountStatus};
 
 /// Every statement of this file, by name, to be checked against the schema.
@@ -148,10 +148,6 @@ pub async fn list(
     let before = before.map_or(Uuid::max(), |account| account.0);
     let rows = sqlx::query(LIST).bind(client).bind(before).bind(limit).fetch_all(db).await?;
     rows.iter().map(account_from).collect()
-}
-
-fn column<'r, S, T>(rows: &'r [S], of: impl Fn(&'r S) -> T) -> Vec<T> {
-    rows.iter().map(of).collect()
 }
 
 fn account_from(row: &PgRow) -> sqlx::Result<Account> {

@@ -9,7 +9,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments, PgExecutor, Row};
 use uuid::Uuid;
 
-use super::{amount_from, currency_from, unreadable};
+use super::{amount_from, column, currency_from, unreadable};
 use crate::{AccountId, Cause, Entry, EntryId, Side};
 
 /// Every statement of this file, by name, to be checked against the schema.
@@ -76,10 +76,6 @@ fn bind_side(
     arguments.add(column(entries, |e| figures(e).map(|(_, available, _)| available)))?;
     arguments.add(column(entries, |e| figures(e).map(|(_, _, held)| held)))?;
     Ok(())
-}
-
-fn column<'r, T>(entries: &'r [Entry], of: impl Fn(&'r Entry) -> T) -> Vec<T> {
-    entries.iter().map(of).collect()
 }
 
 /// On which side of a row an account stands.

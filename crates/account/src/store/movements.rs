@@ -7,7 +7,7 @@ use sqlx::postgres::PgArguments;
 use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
-use super::{amount_from, currency_from, unreadable};
+use super::{amount_from, column, currency_from, unreadable};
 use crate::{AccountId, Movement, MovementId, MovementKind, Parties};
 
 /// The business key of a movement.
@@ -54,9 +54,6 @@ pub const INSERT: &str = "
 
 /// Binds [`INSERT`]'s parameters.
 pub fn bind_inserts(arguments: &mut PgArguments, movements: &[Movement]) -> Result<(), BoxDynError> {
-    fn column<'r, T>(movements: &'r [Movement], of: impl Fn(&'r Movement) -> T) -> Vec<T> {
-        movements.iter().map(of).collect()
-    }
     arguments.add(column(movements, |m| m.client_id.0))?;
     arguments.add(column(movements, |m| m.id.0))?;
     arguments.add(column(movements, |m| m.parties.kind().as_str()))?;

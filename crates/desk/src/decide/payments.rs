@@ -5,7 +5,7 @@ use client::ClientId;
 use order::{Order, PaymentTerms, Placement, provider};
 use payment_callback::{
     Alert, AlertAction, AlertId, AlertKind, Case, CaseChanges, Decision as Judgement, DeliveryId,
-    DeliveryRecord, Effect, KnownPayment, Payment, PaymentRequest, PaymentStatus, ProviderKind,
+    DeliveryKey, DeliveryRecord, Effect, KnownPayment, Payment, PaymentRequest, PaymentStatus, ProviderKind,
     QuarantinedBody, Receipt, ReceiptKey, Told, judge,
 };
 
@@ -121,20 +121,7 @@ fn take_callback(
     let told = Told { endpoint: &callback.endpoint, provider: callback.provider, notice: &callback.notice };
     let effect = if counted { Effect::None } else { case.receive(told) };
     let made = case.close();
-    let record = DeliveryRecord {
-        client_id: client,
-        id,
-        endpoint: callback.endpoint.clone(),
-        delivery_key: callback.notice.delivery_key.clone(),
-        fingerprint: callback.fingerprint,
-        provider: callback.provider,
-        event_type: callback.notice.event_type.clone(),
-        decision,
-        effect,
-        payment_no: event.payment_no().map(str::to_owned),
-        provider_payment_id: event.payment_id().map(str::to_owned),
-        received_at: now,
-    };
+    let record = recorded(callback.delivery_key(client), id, callback, (decision, effect), now);
     let mut changes = written(made, ids, now);
     if effect.is_held() {
         changes.bodies.push(quarantined(client, callback, ids, now));
@@ -150,22 +137,8 @@ fn take_conflicting(
     ids: &mut Ids,
     now: DateTime<Utc>,
 ) -> Decision {
-    let event = &callback.notice.event;
-    let (_, endpoint, delivery_key) = callback.conflicting_key(client);
-    let record = DeliveryRecord {
-        client_id: client,
-        id: DeliveryId(ids.take()),
-        fingerprint: callback.fingerprint,
-        provider: callback.provider,
-        event_type: callback.notice.event_type.clone(),
-        decision: Judgement::RecordOnly,
-        effect: Effect::Held,
-        payment_no: event.payment_no().map(str::to_owned),
-        provider_payment_id: event.payment_id().map(str::to_owned),
-        received_at: now,
-        endpoint,
-        delivery_key,
-    };
+    let (key, id) = (callback.conflicting_key(client), DeliveryId(ids.take()));
+    let record = recorded(key, id, callback, (Judgement::RecordOnly, Effect::Held), now);
     let alert = Alert {
         client_id: client,
         id: AlertId(ids.take()),
@@ -190,6 +163,31 @@ fn take_conflicting(
     changes.bodies.push(quarantined(client, callback, ids, now));
     changes.deliveries.push(record.clone());
     Decision { outcome: Outcome::CallbackTaken(record), changes }
+}
+
+/// The record of a delivery under this key, with what it asked for and what was done.
+fn recorded(
+    (client_id, endpoint, delivery_key): DeliveryKey,
+    id: DeliveryId,
+    callback: &CallbackCommand,
+    (decision, effect): (Judgement, Effect),
+    now: DateTime<Utc>,
+) -> DeliveryRecord {
+    let event = &callback.notice.event;
+    DeliveryRecord {
+        client_id,
+        id,
+        endpoint,
+        delivery_key,
+        fingerprint: callback.fingerprint,
+        provider: callback.provider,
+        event_type: callback.notice.event_type.clone(),
+        decision,
+        effect,
+        payment_no: event.payment_no().map(str::to_owned),
+        provider_payment_id: event.payment_id().map(str::to_owned),
+        received_at: now,
+    }
 }
 
 fn quarantined(

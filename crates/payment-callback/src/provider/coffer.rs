@@ -105,11 +105,5 @@ fn amount(body: &Json) -> ReportedAmount {
 
 /// Coffer takes any 2xx for an acknowledgement, and tries again after anything else.
 fn answer(verdict: Verdict) -> Answer {
-    let status = match verdict {
-        Verdict::Acknowledged => 204,
-        Verdict::Rejected(Reason::ConfigError) => 500,
-        Verdict::Rejected(_) => 400,
-        Verdict::Unavailable => 503,
-    };
-    Answer { status, content_type: None, body: None }
+    Answer::by_status(204, verdict)
 }

@@ -118,11 +118,5 @@ fn versioned(list: &str) -> Result<Vec<(&str, &str)>, Rejection> {
 
 /// Any 2xx acknowledges. A 410 would switch the endpoint off at the sender, so it is never answered.
 fn answer(verdict: Verdict) -> Answer {
-    let status = match verdict {
-        Verdict::Acknowledged => 200,
-        Verdict::Rejected(Reason::ConfigError) => 500,
-        Verdict::Rejected(_) => 400,
-        Verdict::Unavailable => 503,
-    };
-    Answer { status, content_type: None, body: None }
+    Answer::by_status(200, verdict)
 }

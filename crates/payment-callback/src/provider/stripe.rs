@@ -163,11 +163,5 @@ impl<'a> SignatureHeader<'a> {
 
 /// Any 2xx acknowledges; everything else, a redirect included, is tried again for three days.
 fn answer(verdict: Verdict) -> Answer {
-    let status = match verdict {
-        Verdict::Acknowledged => 200,
-        Verdict::Rejected(Reason::ConfigError) => 500,
-        Verdict::Rejected(_) => 400,
-        Verdict::Unavailable => 503,
-    };
-    Answer { status, content_type: None, body: None }
+    Answer::by_status(200, verdict)
 }

@@ -1,12 +1,13 @@
 //! The table `payment_alerts`.
 
+use account::store::column;
 use client::ClientId;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
-use super::{column, optional, optional_amount, provider, word};
+use super::{optional, optional_amount, provider, word};
 use crate::{Alert, AlertAction, AlertId, AlertKind, ReceiptId, Resolution};
 
 /// Every statement of this file, by name, to be checked against the schema.

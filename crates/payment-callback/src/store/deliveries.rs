@@ -1,5 +1,6 @@
 //! The tables `callback_deliveries` and `quarantined_bodies`.
 
+use account::store::{column, unreadable};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use sqlx::error::BoxDynError;
@@ -7,7 +8,6 @@ use sqlx::postgres::PgArguments;
 use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
-use super::{column, unreadable};
 use crate::{DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, QuarantinedBody};
 
 /// Every statement of this file, by name, to be checked against the schema.

@@ -1,5 +1,6 @@
 //! The table `payments`.
 
+use account::store::{column, currency_from, unreadable};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use order::OrderId;
@@ -8,7 +9,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
-use super::{amount, column, currency, optional, provider, unreadable, word};
+use super::{amount, optional, provider, word};
 use crate::{Payment, PaymentRequest, PaymentStatus};
 
 /// Every statement of this file, by name, to be checked against the schema.
@@ -204,7 +205,7 @@ fn payment_from(row: &PgRow) -> sqlx::Result<Payment> {
         Some(order) => Some(PaymentRequest {
             order_id: OrderId(order),
             provider: provider(row, "provider")?,
-            amount: amount(row, "amount", currency(row.try_get("currency")?)?)?,
+            amount: amount(row, "amount", currency_from(row.try_get("currency")?)?)?,
             expires_at: optional(row, "expires_at")?
                 .ok_or_else(|| unreadable("expires_at", "a payment with an order has none"))?,
         }),

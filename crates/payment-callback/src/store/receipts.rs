@@ -1,5 +1,6 @@
 //! The tables `payment_receipts` and `receipt_refunds`.
 
+use account::store::{column, currency_from};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use money::Currency;
@@ -8,7 +9,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
-use super::{amount, column, currency, optional, provider, word};
+use super::{amount, optional, provider, word};
 use crate::{
     AlertId, Funds, ProviderKind, Receipt, ReceiptId, ReceiptKey, ReceiptRefund, ReceiptRefundKey,
     ReceiptState,
@@ -294,7 +295,7 @@ fn receipt_from(row: &PgRow) -> sqlx::Result<Receipt> {
         provider_payment_id: row.try_get("provider_payment_id")?,
         payment_no: row.try_get("payment_no")?,
         state: word(row, "state", ReceiptState::from_word)?,
-        funds: code.map(|code| funds_from(row, currency(code)?)).transpose()?,
+        funds: code.map(|code| funds_from(row, currency_from(code)?)).transpose()?,
         unreadable: row.try_get("unreadable")?,
         open_alert: optional(row, "open_alert_id")?.map(AlertId),
         version: row.try_get("version")?,

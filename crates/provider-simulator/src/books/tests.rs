@@ -1,19 +1,6 @@
 use super::*;
 use crate::event::samples::{amount, at};
-use crate::sender::Style;
-
-fn scenario(action: Action) -> Scenario {
-    Scenario {
-        action,
-        provider: Provider::Alipay,
-        payment_no: "P-1".to_owned(),
-        amount: amount("88.80"),
-        currency: "CNY".to_owned(),
-        nth: 1,
-        overtaken: false,
-        style: Style::Usual,
-    }
-}
+use crate::scenario::samples::scenario;
 
 fn refund(refund_no: &str, part: Option<&str>) -> Action {
     Action::Refund(RefundAsked {

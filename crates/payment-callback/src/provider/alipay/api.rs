@@ -139,7 +139,7 @@ impl ProviderApi for AlipayApi {
         let told = |event| learnt(status, event, key_id);
         let payment_no = our_number(said.text("out_trade_no"));
         let payment_id = provider_id(said.text("trade_no"));
-        let payment_id = payment_id.map_err(|rejection| ApiFault::Unreadable(rejection.detail))?;
+        let payment_id = payment_id.map_err(ApiFault::unreadable)?;
         let amount = read_yuan(said.text("total_amount"), cny());
         let paid = Event::PaymentSucceeded {
             payment_no: payment_no.clone(),

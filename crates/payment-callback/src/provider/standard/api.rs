@@ -87,7 +87,7 @@ impl ProviderApi for StandardApi {
             .filter(|one| one.text("order_id") == Some(payment.payment_no))
             .map(read_payment)
             .collect::<Result<Vec<_>, Rejection>>();
-        Ok(notices.map_err(|rejection| ApiFault::Unreadable(rejection.detail))?.concat())
+        Ok(notices.map_err(ApiFault::unreadable)?.concat())
     }
 
     fn refund(&self, refund: &RefundAsked<'_>, _sending: Sending<'_>) -> Result<ApiRequest, NotAskable> {
@@ -199,7 +199,6 @@ fn read_refund_object(refund: &RefundAsked<'_>, said: &Json) -> Result<RefundAns
         Some("abnormal") => RefundState::Abnormal,
         _ => return Err(ApiFault::Unreadable("a refund without a known status")),
     };
-    let refund_id =
-        provider_id(said.text("refund_id")).map_err(|rejection| ApiFault::Unreadable(rejection.detail))?;
+    let refund_id = provider_id(said.text("refund_id")).map_err(ApiFault::unreadable)?;
     Ok(RefundAnswer { state, refund_id: Some(refund_id), amount: Some(amount(said, "amount")) })
 }

@@ -123,7 +123,7 @@ impl ProviderApi for StripeApi {
         };
         let notices = intents.iter().map(|intent| self.read_intent(payment, intent));
         let notices: Result<Vec<_>, _> = notices.collect();
-        Ok(notices.map_err(|rejection| ApiFault::Unreadable(rejection.detail))?.concat())
+        Ok(notices.map_err(ApiFault::unreadable)?.concat())
     }
 
     fn refund(&self, refund: &RefundAsked<'_>, _sending: Sending<'_>) -> Result<ApiRequest, NotAskable> {
@@ -215,8 +215,7 @@ fn read_refund_object(refund: &RefundAsked<'_>, object: &Json) -> Result<RefundA
         Some("requires_action") => RefundState::Abnormal,
         _ => return Err(ApiFault::Unreadable("a refund without a known status")),
     };
-    let refund_id =
-        provider_id(object.text("id")).map_err(|rejection| ApiFault::Unreadable(rejection.detail))?;
+    let refund_id = provider_id(object.text("id")).map_err(ApiFault::unreadable)?;
     if refund.refund_id.is_some_and(|asked| asked != refund_id) {
         return Err(ApiFault::Unreadable("another refund than the one that was asked about"));
     }

@@ -152,8 +152,7 @@ impl ProviderApi for WechatpayApi {
         now: DateTime<Utc>,
     ) -> Result<Vec<Notice>, ApiFault> {
         let Some((said, key_id)) = self.verified(response, now)? else { return Ok(Vec::new()) };
-        let event =
-            self.happened(payment, &said).map_err(|rejection| ApiFault::Unreadable(rejection.detail))?;
+        let event = self.happened(payment, &said).map_err(ApiFault::unreadable)?;
         if event == Event::UnknownType {
             return Err(ApiFault::Unreadable("another payment than the one that was asked about"));
         }
@@ -224,8 +223,7 @@ fn read_refund_object(refund: &RefundAsked<'_>, said: &Json) -> Result<RefundAns
         Some("ABNORMAL") => RefundState::Abnormal,
         _ => return Err(ApiFault::Unreadable("a refund without a known status")),
     };
-    let refund_id =
-        provider_id(said.text("refund_id")).map_err(|rejection| ApiFault::Unreadable(rejection.detail))?;
+    let refund_id = provider_id(said.text("refund_id")).map_err(ApiFault::unreadable)?;
     let amount = amount(said, "refund", Some(cny()));
     Ok(RefundAnswer { state, refund_id: Some(refund_id), amount: Some(amount) })
 }

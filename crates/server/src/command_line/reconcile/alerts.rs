@@ -133,12 +133,11 @@ impl Raising {
         let mut transaction = self.connection.begin().await?;
         let causes: Vec<(AlertKind, &str)> =
             alerts.iter().map(|alert| (alert.kind, alert.cause.as_str())).collect();
-        let known: BTreeSet<(&str, String)> = causes_known(&mut transaction, self.client_id, &causes)
+        let mut seen: BTreeSet<(&str, String)> = causes_known(&mut transaction, self.client_id, &causes)
             .await?
             .into_iter()
             .map(|(kind, cause)| (kind.as_str(), cause))
             .collect();
-        let mut seen = known.clone();
         let new: Vec<Alert> = alerts
             .iter()
             .filter(|alert| seen.insert((alert.kind.as_str(), alert.cause.clone())))
