@@ -1,7 +1,12 @@
-//! What the simulator signs, judged by the adapters.
+//! What the simulator signs, judged by the adapters; and what the adapters ask, answered by the simulator.
 //!
 //! The two share no code: each was written from the providers' descriptions. Where they agree on a message, both have read
 //! the same, and where one of them is wrong, they differ here.
+//!
+//! - this file: callbacks;
+//! - [`asking`]: queries and refunds.
+
+mod asking;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use money::{Amount, Currency};

@@ -8,8 +8,8 @@
 //! | `GET /standard/refunds/{reference}` | what became of it |
 //!
 //! Requests show their key as a bearer. Amounts are texts. A payment is
-//! `{"payment_id","order_id","amount","currency","status","refunded_amount","paid_at"}` with the status `pending`, `paid` or
-//! `closed`; a refund is `{"refund_id","reference","payment_id","order_id","amount","currency","status","created_at"}` with
+//! `{"payment_id","order_id","amount","currency","status","refunded_amount","paid_at"}` with the status `failed` (an attempt
+//! was; another may succeed), `paid` or `closed`; a refund is `{"refund_id","reference","payment_id","order_id","amount","currency","status","created_at"}` with
 //! `succeeded`. An error is `{"error":{"code","message"}}`.
 
 use std::sync::Arc;
@@ -169,7 +169,7 @@ fn payment_object(booked: &Booked) -> Value {
         "currency": payment.currency,
         "status": match booked.state {
             Stage::Paid(_) => "paid",
-            Stage::Unpaid => "pending",
+            Stage::Unpaid => "failed",
             Stage::Closed => "closed",
         },
         "refunded_amount": said(booked.refunded(), &payment.currency),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Json, Router};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -32,7 +32,7 @@ pub fn routes() -> Router<Arc<Office>> {
         .route("/v1/payment_intents/search", get(search))
         .route("/v1/payment_intents/{id}", get(payment_intent))
         .route("/v1/charges/{id}", get(charge))
-        .route("/v1/refunds", post(refund))
+        .route("/v1/refunds", get(list_refunds).post(refund))
         .route("/v1/refunds/{id}", get(show_refund))
 }
 
@@ -80,11 +80,14 @@ fn authorise(headers: &HeaderMap) -> Result<(), Fault> {
 async fn payment_intent(
     State(office): State<Arc<Office>>,
     Path(id): Path<String>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Json<Value>, Fault> {
     authorise(&headers)?;
+    let parameters = form::parse(query.unwrap_or_default().as_bytes()).unwrap_or_default();
+    let expanded = form::text(&parameters, "expand[]") == Some("latest_charge");
     office
-        .read(|books| books.of_id(Provider::Stripe, &id).map(intent_object))
+        .read(|books| books.of_id(Provider::Stripe, &id).map(|booked| intent_object(booked, expanded)))
         .map(Json)
         .ok_or_else(|| missing("payment_intent", &id))
 }
@@ -108,9 +111,10 @@ async fn search(
                 "the simulator searches metadata['order_id']:'…' alone",
             )
         })?;
+    let expanded = form::text(&parameters, "expand[]") == Some("data.latest_charge");
     let data: Vec<Value> = office.read(|books| {
-        let mut found: Vec<Value> =
-            books.under_number(Provider::Stripe, payment_no).map(intent_object).collect();
+        let intents = books.under_number(Provider::Stripe, payment_no);
+        let mut found: Vec<Value> = intents.map(|booked| intent_object(booked, expanded)).collect();
         // The newest first, as Stripe lists.
         found.reverse();
         found
@@ -157,6 +161,28 @@ async fn show_refund(
         })
         .map(Json)
         .ok_or_else(|| missing("refund", &id))
+}
+
+async fn list_refunds(
+    State(office): State<Arc<Office>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Fault> {
+    authorise(&headers)?;
+    let parameters = form::parse(query.unwrap_or_default().as_bytes()).unwrap_or_default();
+    let intent = form::text(&parameters, "payment_intent").ok_or_else(|| {
+        let message = "the simulator lists the refunds of a payment_intent alone";
+        invalid(StatusCode::BAD_REQUEST, "parameter_missing", message)
+    })?;
+    let mut data: Vec<Value> = office.read(|books| {
+        let booked = books.of_id(Provider::Stripe, intent);
+        booked
+            .into_iter()
+            .flat_map(|booked| booked.refunds.iter().map(|one| refund_object(booked, one)))
+            .collect()
+    });
+    data.reverse();
+    Ok(Json(json!({ "object": "list", "url": "/v1/refunds", "has_more": false, "data": data })))
 }
 
 async fn refund(
@@ -242,7 +268,8 @@ fn counted(amount: Amount, currency: &str) -> u64 {
     units(amount, currency).unwrap_or_default()
 }
 
-fn intent_object(booked: &Booked) -> Value {
+/// With the charge itself in the place of its id, if it is to be `expanded`.
+fn intent_object(booked: &Booked, expanded: bool) -> Value {
     let payment = &booked.payment;
     let amount = counted(payment.amount, &payment.currency);
     let is_paid = booked.paid_at().is_some();
@@ -253,7 +280,15 @@ fn intent_object(booked: &Booked) -> Value {
         "amount_received": if is_paid { amount } else { 0 },
         "created": booked.created_at.timestamp(),
         "currency": payment.currency.to_lowercase(),
-        "latest_charge": is_paid.then(|| charge_id(&payment.provider_payment_id)),
+        "last_payment_error": match booked.state {
+            Stage::Unpaid => json!({ "type": "card_error", "code": "card_declined" }),
+            Stage::Paid(_) | Stage::Closed => Value::Null,
+        },
+        "latest_charge": match (is_paid, expanded) {
+            (false, _) => Value::Null,
+            (true, false) => json!(charge_id(&payment.provider_payment_id)),
+            (true, true) => charge_object(booked),
+        },
         "livemode": demo_keys::stripe::LIVEMODE,
         "metadata": { "order_id": payment.payment_no },
         "status": match booked.state {
@@ -293,7 +328,7 @@ fn refund_object(booked: &Booked, refund: &BookedRefund) -> Value {
         "charge": charge_id(&payment.provider_payment_id),
         "created": refund.at.timestamp(),
         "currency": payment.currency.to_lowercase(),
-        "metadata": {},
+        "metadata": { "order_id": payment.payment_no, "refund_no": refund.refund.refund_no },
         "payment_intent": payment.provider_payment_id,
         "status": match refund.refund.outcome {
             Outcome::Done => "succeeded",
