@@ -9,8 +9,8 @@
 //!
 //! Requests show their key as a bearer. Amounts are texts. A payment is
 //! `{"payment_id","order_id","amount","currency","status","refunded_amount","paid_at"}` with the status `failed` (an attempt
-//! was; another may succeed), `paid` or `closed`; a refund is `{"refund_id","reference","payment_id","order_id","amount","currency","status","created_at"}` with
-//! `succeeded`. An error is `{"error":{"code","message"}}`.
+//! was; another may succeed), `paid` or `closed`; a refund is
+//! `{"refund_id","reference","payment_id","order_id","amount","currency","status","created_at"}` with `succeeded`. An error is `{"error":{"code","message"}}`.
 
 use std::sync::Arc;
 
