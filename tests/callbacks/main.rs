@@ -6,12 +6,14 @@
 //! - [`sequences`]: the deliveries of `sequences.json`, to the byte;
 //! - [`races`]: copies at once, a callback and its order at once;
 //! - [`refunds`], [`alerts`], [`expiry`]: refunds told of, people who decide, time that runs out;
+//! - [`polls`]: providers that are asked, since no callback comes;
 //! - [`faults`]: a database that goes away, a server that dies, records that are forgotten.
 
 mod alerts;
 mod effects;
 mod expiry;
 mod faults;
+mod polls;
 mod races;
 mod refunds;
 mod sequences;

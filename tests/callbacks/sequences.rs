@@ -59,6 +59,7 @@ impl Stage {
                 client: "demo".to_owned(),
                 provider: Arc::from(adapter),
                 payment_expires_in_s: 1_800,
+                polled_after: None,
                 body_kept: TimeDelta::days(1),
             }];
         })

@@ -13,6 +13,8 @@ use onefold_tests::http::{ALICE, Caller, Exchange, TestServer};
 use provider_simulator::event::{Outcome, Payment, Refund, What};
 use provider_simulator::{Amount, Event, Provider};
 use serde_json::{Value, json};
+use server::provider_calls::CallSettings;
+use server::serve::ServerSettings;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
@@ -35,11 +37,48 @@ impl Stage {
     }
 
     pub async fn start_on(database: PgConnectOptions, desk: Settings, hooks: Hooks) -> anyhow::Result<Self> {
+        Self::start_changed(database, |settings| {
+            settings.desk = desk;
+            settings.hooks = hooks;
+        })
+        .await
+    }
+
+    /// A server whose providers can be asked at this address.
+    pub async fn start_asking(providers: &str) -> anyhow::Result<Self> {
+        Self::start_asking_on(new_database().await?, providers).await
+    }
+
+    pub async fn start_asking_on(database: PgConnectOptions, providers: &str) -> anyhow::Result<Self> {
+        Self::start_asking_with(database, providers, Hooks::default()).await
+    }
+
+    pub async fn start_asking_with(
+        database: PgConnectOptions,
+        providers: &str,
+        hooks: Hooks,
+    ) -> anyhow::Result<Self> {
+        Self::start_changed(database, |settings| {
+            settings.hooks = hooks;
+            settings.demo_providers = Some(providers.to_owned());
+            settings.provider_calls = CallSettings {
+                timeout: Duration::from_secs(1),
+                // It asks when the test says so, and never by itself.
+                pause: Duration::from_secs(60 * 60),
+                ..CallSettings::default()
+            };
+        })
+        .await
+    }
+
+    async fn start_changed(
+        database: PgConnectOptions,
+        change: impl FnOnce(&mut ServerSettings),
+    ) -> anyhow::Result<Self> {
         let clock = ManualClock::at_present();
         let server = TestServer::start_with(database, |settings| {
             settings.clock = Arc::new(clock.clone());
-            settings.desk = desk;
-            settings.hooks = hooks;
+            change(settings);
         })
         .await?;
         // What happens at the very moment of the demo's making counts as the demo's.
@@ -105,6 +144,11 @@ impl Stage {
     pub async fn sweep(&self) -> anyhow::Result<usize> {
         let server = self.server.server();
         Ok(sweeper::once(server.desk(), server.database(), SweepSettings::default(), &self.clock).await?)
+    }
+
+    /// One round of asking providers, now; answers about how many payments.
+    pub async fn poll(&self) -> anyhow::Result<usize> {
+        Ok(self.server.server().polling().once().await?)
     }
 
     /// What a collecting account of CNY holds: credits less debits, in text.

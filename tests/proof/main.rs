@@ -7,6 +7,7 @@
 //! - [`database_kills`]: PostgreSQL is;
 //! - [`cuts`]: a connection is cut while its commit is in flight;
 //! - [`crashes`]: the service dies after each of its steps in turn;
+//! - [`polls`]: it dies between a provider's answer and the commit of what follows from it;
 //! - [`soak`]: a long time of all of it, after which nothing has grown.
 
 mod callbacks;
@@ -15,6 +16,7 @@ mod cuts;
 mod database_kills;
 mod kills;
 mod load;
+mod polls;
 mod program;
 #[cfg(target_os = "linux")]
 mod soak;

@@ -46,6 +46,15 @@ impl Program {
         Self::start(database_url, &["--demo"], Some(failpoints), "").await
     }
 
+    /// Starts one that has these failpoints, if any, the demo's endpoints, and these lines in its configuration.
+    pub async fn configured(
+        database_url: &str,
+        failpoints: Option<&str>,
+        configuration: &str,
+    ) -> anyhow::Result<Self> {
+        Self::start(database_url, &["--demo"], failpoints, configuration).await
+    }
+
     /// Starts one that remembers so many MB of its answers.
     pub async fn remembering(database_url: &str, megabytes: u32) -> anyhow::Result<Self> {
         let configuration = format!("[desk]\nremembered_mb = {megabytes}\n");

@@ -6,7 +6,7 @@ use std::path::Path;
 use desk::Settings;
 use desk::connection::lane_options;
 use onefold_tests::database::{new_database, new_service_database};
-use payment_callback::store::{alerts, deliveries, payments, receipts};
+use payment_callback::store::{alerts, deliveries, payments, polls, receipts};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqlSafeStr};
 
 /// The files with SQL, and what they list.
@@ -23,6 +23,7 @@ const STORES: &[(&str, &[(&str, &str)])] = &[
     ("payment-callback/src/store/alerts.rs", alerts::STATEMENTS),
     ("payment-callback/src/store/deliveries.rs", deliveries::STATEMENTS),
     ("payment-callback/src/store/payments.rs", payments::STATEMENTS),
+    ("payment-callback/src/store/polls.rs", polls::STATEMENTS),
     ("payment-callback/src/store/receipts.rs", receipts::STATEMENTS),
 ];
 

@@ -8,6 +8,7 @@
 //! - [`cutting_proxy`]: between a desk and its PostgreSQL, to cut a connection while its commit is in flight;
 //! - [`http`]: the whole service on a free port, and a client that speaks to it;
 //! - [`callbacks`]: payment providers that call it;
+//! - [`office`]: payment providers that it can ask;
 //! - [`raw_http`]: requests byte by byte, for what no HTTP library would send.
 
 pub mod callbacks;
@@ -17,6 +18,7 @@ pub mod cutting_proxy;
 pub mod database;
 pub mod desks;
 pub mod http;
+pub mod office;
 pub mod own_cluster;
 pub mod raw_http;
 

@@ -12,6 +12,7 @@
 //! - [`receipt`]: what a provider says was received, and where that money stands;
 //! - [`alert`]: what a person has to decide;
 //! - [`delivery`]: the record of a delivery;
+//! - [`poll`]: when a payment is asked about;
 //! - [`case`]: all that is known of one payment, while something happens to it;
 //! - [`settle`], [`refund`], [`resolve`]: what a callback, a refund, and a person or a late order do to it;
 //! - [`store`]: the SQL of this crate's tables.
@@ -32,6 +33,7 @@ pub mod decision;
 pub mod delivery;
 pub mod event;
 pub mod payment;
+pub mod poll;
 pub mod provider;
 pub mod receipt;
 pub mod refund;

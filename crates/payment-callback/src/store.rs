@@ -7,6 +7,7 @@
 pub mod alerts;
 pub mod deliveries;
 pub mod payments;
+pub mod polls;
 pub mod receipts;
 
 use account::store::{amount_from, currency_from, unreadable};

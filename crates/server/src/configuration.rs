@@ -31,6 +31,7 @@ use validator::Validate;
 use crate::app::HttpSettings;
 use crate::endpoints::Endpoint;
 use crate::listen;
+use crate::provider_calls::CallSettings;
 
 pub use callbacks::CallbackSection;
 pub use file::ConfigurationError;
@@ -164,6 +165,12 @@ pub struct PaymentsSection {
     /// For how long money may be parked under a number that nobody has asked for, until an alert is raised, in seconds.
     #[validate(range(min = 1, max = 2_592_000))]
     pub unmatched_alert_after_s: u32,
+    /// How long a provider that is asked may take to answer.
+    #[validate(range(min = 100, max = 60_000))]
+    pub provider_timeout_ms: u32,
+    /// Requests to one provider at a time, for each client.
+    #[validate(range(min = 1, max = 256))]
+    pub provider_requests_max: u32,
 }
 
 /// `[database]`
@@ -254,7 +261,12 @@ impl Default for HttpSection {
 impl Default for PaymentsSection {
     fn default() -> Self {
         let SweepSettings { unmatched_asked_after } = SweepSettings::default();
-        Self { unmatched_alert_after_s: small(unmatched_asked_after.num_seconds()) }
+        let CallSettings { timeout, at_once_max, pause: _ } = CallSettings::default();
+        Self {
+            unmatched_alert_after_s: small(unmatched_asked_after.num_seconds()),
+            provider_timeout_ms: small(timeout.as_millis()),
+            provider_requests_max: small(at_once_max),
+        }
     }
 }
 
@@ -310,6 +322,15 @@ impl Configuration {
     pub fn sweep_settings(&self) -> SweepSettings {
         SweepSettings {
             unmatched_asked_after: TimeDelta::seconds(self.payments.unmatched_alert_after_s.into()),
+        }
+    }
+
+    /// How providers are called.
+    pub fn call_settings(&self) -> CallSettings {
+        CallSettings {
+            timeout: millis(self.payments.provider_timeout_ms),
+            at_once_max: self.payments.provider_requests_max as usize,
+            ..CallSettings::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! The endpoints that payment providers call: each with its provider, its keys, and the client that it belongs to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,12 +25,17 @@ pub struct Endpoint {
     pub provider: Arc<dyn Provider>,
     /// For how long a payment is awaited, in seconds.
     pub payment_expires_in_s: u32,
+    /// How old a payment is when its provider is first asked about it; never, if not given.
+    pub polled_after: Option<TimeDelta>,
     /// For how long the bytes of a delivery are kept that a person has to look at.
     pub body_kept: TimeDelta,
 }
 
 /// For how long a payment is awaited unless its endpoint says otherwise, in seconds.
 pub const PAYMENT_EXPIRES_IN_S: u32 = 30 * 60;
+
+/// How old a payment is when its provider is first asked about it unless its endpoint says otherwise, in seconds.
+pub const POLL_AFTER_S: u32 = 60;
 
 /// For how many days a quarantined body is kept unless its endpoint says otherwise.
 pub const BODY_KEPT_DAYS: u32 = 30;
@@ -54,7 +59,8 @@ impl Endpoints {
     ///
     /// # Errors
     ///
-    /// If two endpoints have one name, or a client is not there: its callbacks would have nobody to go to.
+    /// If a client is not there: its callbacks would have nobody to go to. If two endpoints of a client can ask the same
+    /// provider: nobody could say which of the two is to be asked about a payment.
     pub async fn open(endpoints: Vec<Endpoint>, pool: &PgPool) -> anyhow::Result<Self> {
         let mut opened = HashMap::new();
         for endpoint in endpoints {
@@ -70,7 +76,25 @@ impl Endpoints {
             };
             opened.insert(endpoint.name.clone(), (endpoint, client));
         }
-        Ok(Self(Arc::new(opened)))
+        let opened = Self(Arc::new(opened));
+        let mut asked = HashSet::new();
+        for (endpoint, client) in opened.askable() {
+            let provider = endpoint.provider.kind();
+            if !asked.insert((client, provider)) {
+                bail!(
+                    "callbacks.{}: another endpoint of {} has an api of {provider} too: keep the one that is to be asked",
+                    endpoint.name,
+                    endpoint.client
+                );
+            }
+        }
+        Ok(opened)
+    }
+
+    /// The endpoints whose configuration says how their provider is asked, with their clients.
+    pub fn askable(&self) -> impl Iterator<Item = (&Endpoint, ClientId)> {
+        let askable = self.0.values().filter(|(endpoint, _)| endpoint.provider.api().is_some());
+        askable.map(|(endpoint, client)| (endpoint, *client))
     }
 
     /// The endpoint of this name, and whose it is.
@@ -87,12 +111,12 @@ impl Endpoints {
 }
 
 /// The endpoints of the demo, named after their providers. Everybody knows their keys, so they are there on a loopback
-/// listener only.
+/// listener only. `asked_at` is where the simulated providers answer, if they are to be asked.
 ///
 /// # Panics
 ///
 /// If the demo's keys are no configuration, which a test would have shown.
-pub fn of_demo() -> Vec<Endpoint> {
+pub fn of_demo(asked_at: Option<&str>) -> Vec<Endpoint> {
     let configured: [(&str, Value); 4] = [
         ("stripe", json!({ "secrets": demo_keys::stripe::SECRETS, "livemode": demo_keys::stripe::LIVEMODE })),
         (
@@ -132,7 +156,10 @@ pub fn of_demo() -> Vec<Endpoint> {
             ] }),
         ),
     ];
-    let endpoint = |(name, settings): (&str, Value)| {
+    let endpoint = |(name, mut settings): (&str, Value)| {
+        if let Some(base_url) = asked_at {
+            settings["api"] = demo_api(name, base_url);
+        }
         let kind = ProviderKind::from_word(name).expect("the demo's endpoints are named after providers");
         let provider = kind.build(settings, Purpose::Serving);
         Endpoint {
@@ -140,10 +167,25 @@ pub fn of_demo() -> Vec<Endpoint> {
             client: demo::CLIENT_NAME.to_owned(),
             provider: Arc::from(provider.unwrap_or_else(|fault| panic!("the demo's {name}: {fault}"))),
             payment_expires_in_s: PAYMENT_EXPIRES_IN_S,
+            polled_after: Some(TimeDelta::seconds(POLL_AFTER_S.into())),
             body_kept: TimeDelta::days(BODY_KEPT_DAYS.into()),
         }
     };
     configured.into_iter().map(endpoint).collect()
+}
+
+/// How one of the demo's providers is asked.
+fn demo_api(name: &str, base_url: &str) -> Value {
+    match name {
+        "stripe" => json!({ "key": demo_keys::stripe::API_KEY, "base_url": base_url }),
+        "alipay" => json!({ "app_private_key": demo_keys::alipay::APP_PRIVATE_KEY, "base_url": base_url }),
+        "wechatpay" => json!({
+            "merchant_serial": demo_keys::wechatpay::MERCHANT_SERIAL,
+            "merchant_private_key": demo_keys::wechatpay::MERCHANT_PRIVATE_KEY,
+            "base_url": base_url,
+        }),
+        _ => json!({ "key": demo_keys::standard::API_KEY, "base_url": format!("{base_url}/standard") }),
+    }
 }
 
 #[cfg(test)]
@@ -152,8 +194,15 @@ mod tests {
 
     #[test]
     fn the_demo_has_an_endpoint_for_each_provider_with_keys_that_are_taken() {
-        let names: Vec<String> = of_demo().into_iter().map(|endpoint| endpoint.name).collect();
+        let names: Vec<String> = of_demo(None).into_iter().map(|endpoint| endpoint.name).collect();
         let providers: Vec<String> = ProviderKind::all().map(|kind| kind.word().to_owned()).collect();
         assert_eq!(names, providers);
+    }
+
+    #[test]
+    fn the_demos_providers_can_be_asked_where_they_are_simulated() {
+        assert!(of_demo(None).iter().all(|endpoint| endpoint.provider.api().is_none()));
+        let asked = of_demo(Some("http://127.0.0.1:8090"));
+        assert!(asked.iter().all(|endpoint| endpoint.provider.api().is_some()));
     }
 }

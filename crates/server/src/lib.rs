@@ -8,6 +8,7 @@
 //! - [`listen`]: the listener, and its limits;
 //! - [`demo`]: the demo data;
 //! - [`endpoints`]: where payment providers call;
+//! - [`provider_calls`]: asking those providers, instead of waiting for them;
 //! - [`telemetry`]: the logs.
 //!
 //! The HTTP side, in reading order:
@@ -41,6 +42,7 @@ pub mod operations;
 pub mod page;
 pub mod path;
 pub mod problem;
+pub mod provider_calls;
 pub mod query;
 pub mod rate_limit;
 pub mod reading;

@@ -1,5 +1,6 @@
 //! What the server counts. Labels have few values: route templates, statuses, slugs; never ids or clients.
 
+use payment_callback::ProviderKind;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -29,6 +30,13 @@ struct CallbackLabels {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct ProviderRequestLabels {
+    provider: &'static str,
+    request: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct OperationLabel {
     operation: String,
 }
@@ -40,6 +48,7 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     durations: Family<OperationLabel, Histogram, fn() -> Histogram>,
     callbacks: Family<CallbackLabels, Counter>,
+    provider_requests: Family<ProviderRequestLabels, Counter>,
 }
 
 impl Metrics {
@@ -51,6 +60,7 @@ impl Metrics {
             requests: Family::default(),
             durations: Family::new_with_constructor(new_histogram),
             callbacks: Family::default(),
+            provider_requests: Family::default(),
         };
         metrics.registered(desk)
     }
@@ -69,6 +79,11 @@ impl Metrics {
             "Callbacks of payment providers: acknowledged, unavailable, or why they were refused",
             self.callbacks.clone(),
         );
+        registry.register(
+            "provider_requests",
+            "Requests to payment providers by what was asked: answered, or why nothing was learnt",
+            self.provider_requests.clone(),
+        );
         registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self
     }
@@ -86,6 +101,12 @@ impl Metrics {
     /// Counts a callback. There are as many endpoints as are configured.
     pub fn callback(&self, endpoint: &str, outcome: &'static str) {
         self.callbacks.get_or_create(&CallbackLabels { endpoint: endpoint.to_owned(), outcome }).inc();
+    }
+
+    /// Counts a request to a provider.
+    pub fn provider_request(&self, provider: ProviderKind, request: &'static str, outcome: &'static str) {
+        let labels = ProviderRequestLabels { provider: provider.word(), request, outcome };
+        self.provider_requests.get_or_create(&labels).inc();
     }
 
     /// Everything that was counted, in the text format of OpenMetrics 1.0.

@@ -27,6 +27,8 @@ use crate::configuration::Configuration;
 use crate::demo::{self, Demo};
 use crate::endpoints::{self, Endpoint, Endpoints};
 use crate::listen::{Limits, Listening, Reserved};
+use crate::provider_calls::polling::Polling;
+use crate::provider_calls::{self, CallSettings};
 use crate::render::render;
 
 /// How long requests that run when the server is told to stop may still take. They share the 10 s that a stop may take
@@ -57,6 +59,10 @@ pub struct ServerSettings {
     pub desk: ::desk::Settings,
     /// Where payment providers call, besides the demo's endpoints.
     pub endpoints: Vec<Endpoint>,
+    /// Where the demo's providers are simulated, if they are to be asked.
+    pub demo_providers: Option<String>,
+    /// How providers are called.
+    pub provider_calls: CallSettings,
     /// When a person is asked about what the sweeper finds.
     pub sweep: SweepSettings,
     /// Connections for reads.
@@ -79,6 +85,8 @@ impl ServerSettings {
             limits: configuration.listen_limits(),
             desk: configuration.desk_settings(),
             endpoints: Vec::new(),
+            demo_providers: None,
+            provider_calls: configuration.call_settings(),
             sweep: configuration.sweep_settings(),
             pool_max: configuration.database.pool_max,
             clock: Arc::new(SystemClock),
@@ -96,6 +104,8 @@ pub struct Server {
     demo: Option<Demo>,
     housekeeping: JoinHandle<()>,
     sweeping: JoinHandle<()>,
+    polling: Polling,
+    calling: JoinHandle<()>,
     stop_housekeeping: DropGuard,
 }
 
@@ -111,6 +121,8 @@ impl Server {
             limits,
             desk,
             mut endpoints,
+            demo_providers,
+            provider_calls,
             sweep,
             pool_max,
             clock,
@@ -134,8 +146,8 @@ impl Server {
         if matches!(demo, Some(Demo::Added | Demo::Kept)) && listen.is_loopback() {
             let configured: HashSet<String> =
                 endpoints.iter().map(|endpoint| endpoint.name.clone()).collect();
-            endpoints
-                .extend(endpoints::of_demo().into_iter().filter(|demo| !configured.contains(&demo.name)));
+            let of_demo = endpoints::of_demo(demo_providers.as_deref());
+            endpoints.extend(of_demo.into_iter().filter(|demo| !configured.contains(&demo.name)));
         }
         let endpoints = Endpoints::open(endpoints, database.pool()).await?;
 
@@ -143,11 +155,14 @@ impl Server {
         let desk =
             Desk::open(database.clone(), desk, clock.clone(), Arc::new(render), hooks, metrics.clone());
         let state = AppState::new(desk.clone(), database.clone(), clock.clone(), &metrics, endpoints, http);
-        let router = app::router(state);
+        let router = app::router(state.clone());
         let listening = listen.listen(router, &limits)?;
         let stop = CancellationToken::new();
         let housekeeping = tokio::spawn(housekeeping::run(database.clone(), clock.clone(), stop.clone()));
         let sweeping = tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock, stop.clone()));
+        let lines = provider_calls::lines(&state, provider_calls);
+        let polling = Polling::new(&lines, provider_calls.pause);
+        let calling = tokio::spawn(polling.clone().run(stop.clone()));
         Ok(Self {
             listening,
             desk,
@@ -155,6 +170,8 @@ impl Server {
             demo,
             housekeeping,
             sweeping,
+            polling,
+            calling,
             stop_housekeeping: stop.drop_guard(),
         })
     }
@@ -179,6 +196,11 @@ impl Server {
         self.demo
     }
 
+    /// What asks providers about payments whose callback does not come.
+    pub fn polling(&self) -> &Polling {
+        &self.polling
+    }
+
     /// Stops accepting, finishes what is running, commits, answers. Takes 8 s at most: what is not done by then is cut off,
     /// and its client, which has no answer, asks again under the same key.
     pub async fn shutdown(self) {
@@ -198,6 +220,8 @@ impl Server {
         }
         // What it has submitted is drained with the desk, or due at the next start.
         self.sweeping.abort();
+        // Whoever has not answered yet is asked again at the payment's next turn.
+        self.calling.abort();
         // A read that hangs would hold it up; the process's end closes what is left.
         let _ = timeout(LEAVE_WITHIN, self.database.pool().close()).await;
     }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::database::OpenDatabase;
-use super::{Options, print_line, signals, tell};
+use super::{Options, print_line, signals, simulate, tell};
 use crate::configuration::Configuration;
 use crate::demo::{self, Demo};
 use crate::listen::{self, Reserved};
@@ -70,6 +70,7 @@ async fn serve(
         migrate: !options.no_migrate,
         demo: options.demo || database.is_embedded(),
         endpoints: configuration.callback_endpoints()?,
+        demo_providers: Some(format!("http://{}", simulate::provider::LISTEN_DEFAULT)),
         hooks: Hooks::from_environment(),
         ..ServerSettings::new(listen, database.options().clone(), configuration)
     };

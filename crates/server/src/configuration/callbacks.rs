@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use validator::Validate;
 
-use crate::endpoints::{BODY_KEPT_DAYS, Endpoint, PAYMENT_EXPIRES_IN_S};
+use crate::endpoints::{BODY_KEPT_DAYS, Endpoint, PAYMENT_EXPIRES_IN_S, POLL_AFTER_S};
 
 /// An endpoint: what is the same for every provider, and the provider's own settings.
 #[derive(Clone, PartialEq, Eq, Deserialize, Validate)]
@@ -24,6 +24,10 @@ pub struct CallbackSection {
     #[serde(default = "payment_expires_in_s")]
     #[validate(range(min = 1, max = 31_536_000))]
     pub payment_expires_in_s: u32,
+    /// How old a payment is, in seconds, when its provider is first asked about it, if `api` says how; 0: never.
+    #[serde(default = "poll_after_s")]
+    #[validate(range(max = 86_400))]
+    pub poll_after_s: u32,
     /// For how many days the bytes of a delivery are kept that a person has to look at.
     #[serde(default = "body_kept_days")]
     #[validate(range(min = 1, max = 3_650))]
@@ -35,6 +39,10 @@ pub struct CallbackSection {
 
 fn payment_expires_in_s() -> u32 {
     PAYMENT_EXPIRES_IN_S
+}
+
+fn poll_after_s() -> u32 {
+    POLL_AFTER_S
 }
 
 fn body_kept_days() -> u32 {
@@ -71,6 +79,7 @@ impl CallbackSection {
             client: self.client.clone(),
             provider: Arc::from(kind.build(settings, Purpose::Serving)?),
             payment_expires_in_s: self.payment_expires_in_s,
+            polled_after: (self.poll_after_s > 0).then(|| TimeDelta::seconds(self.poll_after_s.into())),
             body_kept: TimeDelta::days(self.body_kept_days.into()),
         })
     }

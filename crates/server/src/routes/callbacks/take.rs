@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use client::ClientId;
 use desk::command::{CallbackCommand, PaymentCommand};
 use desk::{Answered, Command};
 use http::request::Parts;
@@ -32,7 +33,7 @@ const BODY_BYTES_MAX: usize = 256 * 1024;
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a repetition waits for the first one's end.
-const WAIT: Duration = Duration::from_secs(4);
+pub const WAIT: Duration = Duration::from_secs(4);
 
 /// Within what a verified callback is answered: WeChat Pay gives up after 5 s. What is running then goes on, and the
 /// provider's next delivery learns what became of it.
@@ -128,13 +129,7 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
         body: bytes.to_vec(),
         body_kept: endpoint.body_kept,
     };
-    let request = desk::Request {
-        name: Name { client_id, key: callback.door_key() },
-        fingerprint: Meaning::of(OPERATION).field("content", &callback.fingerprint.to_hex()).fingerprint(),
-        operation: OPERATION,
-        command: Command::Payment(PaymentCommand::TakeCallback(Box::new(callback))),
-        request_id: facts.request_id().to_owned(),
-    };
+    let request = request_of(client_id, callback, facts.request_id().to_owned());
     facts.note_submitted();
     let submitted = timeout(ANSWER_WITHIN, state.desk.submit(request, Some(WAIT))).await;
     let verdict = match submitted.map(|reply| reply.answered) {
@@ -158,6 +153,17 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
     }
     Ok(response)
+}
+
+/// What the door is asked for when a provider has told of something, whether it called or was asked.
+pub fn request_of(client_id: ClientId, callback: CallbackCommand, request_id: String) -> desk::Request {
+    desk::Request {
+        name: Name { client_id, key: callback.door_key() },
+        fingerprint: Meaning::of(OPERATION).field("content", &callback.fingerprint.to_hex()).fingerprint(),
+        operation: OPERATION,
+        command: Command::Payment(PaymentCommand::TakeCallback(Box::new(callback))),
+        request_id,
+    }
 }
 
 /// Marks a response that is in the words that a provider expects, a refusal included, and is to leave as it is.

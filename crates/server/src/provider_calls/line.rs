@@ -1,0 +1,198 @@
+//! The line to one provider, for one client.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use client::ClientId;
+use desk::command::CallbackCommand;
+use desk::{Answered, Clock};
+use payment_callback::api::{ApiFault, ApiRequest, ApiResponse, ProviderApi, Sending};
+use payment_callback::{Delivery, DeliveryFingerprint, Notice};
+use thiserror::Error;
+
+use super::circuit::Circuit;
+use super::exchange::{HttpClient, Unanswered};
+use crate::app::AppState;
+use crate::endpoints::Endpoint;
+use crate::routes::callbacks::take;
+
+/// What stands for the id of a request in commands that follow from a provider's answer.
+const REQUEST_ID: &str = "poller";
+
+/// A provider that can be asked.
+#[expect(missing_debug_implementations, reason = "the application's state has nothing to show")]
+pub struct Line {
+    endpoint: Endpoint,
+    client_id: ClientId,
+    http: HttpClient,
+    state: AppState,
+    at_once_max: usize,
+    circuit: Mutex<Circuit>,
+}
+
+/// Nothing was learnt from a provider.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// It did not answer.
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+    /// It answered nothing that we can use.
+    #[error(transparent)]
+    Api(#[from] ApiFault),
+}
+
+impl Fault {
+    /// The word for it in what is counted.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Unanswered(Unanswered::TimedOut) => "timed_out",
+            Self::Unanswered(Unanswered::Cut(_) | Unanswered::Unsendable(_)) => "unreachable",
+            Self::Unanswered(Unanswered::TooLarge) => "unreadable",
+            Self::Api(ApiFault::Refused { .. }) => "refused",
+            Self::Api(ApiFault::Unauthorised { .. }) => "unauthorised",
+            Self::Api(ApiFault::Unavailable { .. }) => "unavailable",
+            Self::Api(ApiFault::Unverified(_)) => "unverified",
+            Self::Api(ApiFault::Unreadable(_)) => "unreadable",
+        }
+    }
+
+    /// Whether it says that the next request fails as well, whatever it is about.
+    fn is_of_the_line(&self) -> bool {
+        match self {
+            Self::Unanswered(_) => true,
+            Self::Api(fault) => match fault {
+                ApiFault::Unauthorised { .. } | ApiFault::Unavailable { .. } | ApiFault::Unverified(_) => {
+                    true
+                }
+                ApiFault::Refused { .. } | ApiFault::Unreadable(_) => false,
+            },
+        }
+    }
+}
+
+impl Line {
+    /// The line of an endpoint.
+    ///
+    /// # Panics
+    ///
+    /// If the endpoint's configuration does not say how its provider is asked.
+    pub fn new(
+        endpoint: Endpoint,
+        client_id: ClientId,
+        http: HttpClient,
+        state: AppState,
+        at_once_max: usize,
+    ) -> Self {
+        assert!(endpoint.provider.api().is_some(), "a line leads to somebody who can be asked");
+        Self { endpoint, client_id, http, state, at_once_max, circuit: Mutex::default() }
+    }
+
+    /// The endpoint that it belongs to.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The client that it belongs to.
+    pub fn client_id(&self) -> ClientId {
+        self.client_id
+    }
+
+    /// What can be asked.
+    pub fn api(&self) -> &dyn ProviderApi {
+        self.endpoint.provider.api().expect("a line was made for a provider that can be asked")
+    }
+
+    /// How many requests may be made now.
+    pub fn allowance(&self) -> usize {
+        self.circuit().allowance(self.now(), self.at_once_max)
+    }
+
+    /// How many requests may be made at once in good times.
+    pub fn at_once_max(&self) -> usize {
+        self.at_once_max
+    }
+
+    /// Asks, and reads the answer, which is given with its bytes. `what` is counted.
+    ///
+    /// # Errors
+    ///
+    /// A [`Fault`], which is logged and counted.
+    pub async fn ask<T>(
+        &self,
+        what: &'static str,
+        make: impl FnOnce(&dyn ProviderApi, Sending<'_>) -> ApiRequest,
+        read: impl FnOnce(&dyn ProviderApi, &ApiResponse<'_>, DateTime<Utc>) -> Result<T, ApiFault>,
+    ) -> Result<(T, Bytes), Fault> {
+        let nonce = format!("{:032x}", rand::random::<u128>());
+        let request = make(self.api(), Sending { at: self.now(), nonce: &nonce });
+        let told = match self.http.send(&request).await {
+            Ok(received) => {
+                let headers: Vec<(&str, &[u8])> =
+                    received.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+                let content = Delivery { headers: &headers, body: &received.body };
+                let read = read(self.api(), &ApiResponse { status: received.status, content }, self.now());
+                read.map(|said| (said, received.body)).map_err(Fault::Api)
+            }
+            Err(unanswered) => Err(Fault::Unanswered(unanswered)),
+        };
+        self.note(what, told.as_ref().err());
+        told
+    }
+
+    fn note(&self, what: &'static str, fault: Option<&Fault>) {
+        let Endpoint { name, provider, .. } = &self.endpoint;
+        self.state.metrics.provider_request(provider.kind(), what, fault.map_or("answered", Fault::word));
+        match fault {
+            Some(fault) if fault.is_of_the_line() => {
+                tracing::debug!(endpoint = name, what, %fault, "a provider was asked, and nothing was learnt");
+                if let Some(open_for) = self.circuit().failed(self.now()) {
+                    let seconds = open_for.num_seconds();
+                    tracing::warn!(endpoint = name, %fault, "the provider is left alone for {seconds} s");
+                }
+            }
+            Some(fault) => {
+                tracing::warn!(endpoint = name, what, %fault, "a provider was asked, and nothing was learnt");
+                self.answered();
+            }
+            None => self.answered(),
+        }
+    }
+
+    fn answered(&self) {
+        if self.circuit().succeeded() {
+            tracing::info!(endpoint = self.endpoint.name, "the provider answers again");
+        }
+    }
+
+    /// Brings what a provider has said to the door, as if it had called, and waits for the commit. `false`: it could not
+    /// be dealt with now.
+    pub async fn take_in(&self, notice: Notice, body: Bytes) -> bool {
+        let callback = CallbackCommand {
+            endpoint: self.endpoint.name.clone(),
+            provider: self.endpoint.provider.kind(),
+            fingerprint: DeliveryFingerprint::of(&notice),
+            notice,
+            body: body.to_vec(),
+            body_kept: self.endpoint.body_kept,
+        };
+        let request = take::request_of(self.client_id, callback, REQUEST_ID.to_owned());
+        let reply = self.state.desk.submit(request, Some(take::WAIT)).await;
+        matches!(reply.answered, Answered::Ran(_) | Answered::Replayed(_))
+    }
+
+    /// The application that it is a part of.
+    pub fn state(&self) -> &AppState {
+        &self.state
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        let clock: &Arc<dyn Clock> = &self.state.clock;
+        clock.now()
+    }
+
+    fn circuit(&self) -> MutexGuard<'_, Circuit> {
+        // A panic while it is held leaves a count that is as good as it was.
+        self.circuit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
