@@ -245,6 +245,18 @@ async fn what_a_batch_runs_finds_its_rows_by_their_keys_whatever_is_known_of_the
 }
 
 #[tokio::test]
+async fn whose_turn_it_is_to_be_asked_about_is_found_by_an_index() {
+    let database = new_service_database().await.expect("a database");
+    let options = lane_options(database.service_options(), &Settings::default());
+    let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
+    let (_, due) = polls::STATEMENTS.iter().find(|(name, _)| *name == "DUE").expect("the statement");
+    let plan = generic_plan(&mut connection, due).await.expect("a plan");
+    let condition = "Index Cond: ((client_id = $1) AND (provider = $2) AND (next_poll_at <= $3))";
+    assert!(plan.contains("using payments_to_poll") && plan.contains(condition), "{plan}");
+    assert!(!plan.contains("Sort"), "the index has them in their order:\n{plan}");
+}
+
+#[tokio::test]
 async fn rows_are_locked_in_the_order_of_their_keys() {
     let database = new_service_database().await.expect("a database");
     let options = lane_options(database.service_options(), &Settings::default());
