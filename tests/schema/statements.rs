@@ -251,8 +251,11 @@ async fn whose_turn_it_is_to_be_asked_about_is_found_by_an_index() {
     let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
     let (_, due) = polls::STATEMENTS.iter().find(|(name, _)| *name == "DUE").expect("the statement");
     let plan = generic_plan(&mut connection, due).await.expect("a plan");
-    let condition = "Index Cond: ((client_id = $1) AND (provider = $2) AND (next_poll_at <= $3))";
-    assert!(plan.contains("using payments_to_poll") && plan.contains(condition), "{plan}");
+    assert!(plan.contains("using payments_to_poll"), "{plan}");
+    let condition = plan.lines().find(|line| line.contains("Index Cond:")).expect("a condition");
+    for part in ["client_id = $1", "provider = $2", "next_poll_at <= $3"] {
+        assert!(condition.contains(part), "{plan}");
+    }
     assert!(!plan.contains("Sort"), "the index has them in their order:\n{plan}");
 }
 
