@@ -86,6 +86,38 @@ async fn a_client_without_an_endpoint_for_the_provider_is_told_so_and_its_key_st
 }
 
 #[tokio::test]
+async fn an_order_that_its_provider_could_never_settle_exactly_is_refused_and_its_key_stays_free()
+-> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    for (currency, amount, provider, pointer, why) in [
+        ("UGX", "500", "stripe", "/currency", "it takes no payments in UGX"),
+        ("KWD", "1.001", "stripe", "/amount", "it counts KWD in steps of 0.010; choose another amount"),
+        ("CNY", "1000000000.00", "alipay", "/amount", "it takes 999999999.99 CNY at most"),
+        ("USD", "88.80", "alipay", "/currency", "choose another currency, or another provider"),
+        ("USD", "88.80", "wechatpay", "/currency", "it takes no payments in USD"),
+    ] {
+        let key = format!("{provider}-{currency}");
+        let opened = json!({ "currency": currency, "owner": "x" });
+        let account = stage.demo().post("/v1/accounts", &format!("open-{key}"), &opened).await?.json();
+        let body = |provider: &str| {
+            json!({
+                "account_id": account["id"], "client_order_no": key, "currency": currency, "amount": amount,
+                "payment": { "method": "provider", "provider": provider },
+            })
+        };
+        let refused = stage.demo().post("/v1/orders", &key, &body(provider)).await?;
+        assert_eq!((refused.status, refused.slug().as_deref()), (422, Some("validation-failed")), "{key}");
+        let told = refused.json();
+        assert_eq!(told["errors"][0]["pointer"], pointer, "{key}");
+        let detail = told["errors"][0]["detail"].as_str().expect("a text");
+        assert!(detail.contains(why) && detail.contains(&format!("exactly at {provider}")), "{detail}");
+        // A provider that writes decimal text takes it, under the same key.
+        assert_eq!(stage.demo().post("/v1/orders", &key, &body("standard")).await?.status, 201, "{key}");
+    }
+    stage.finish().await
+}
+
+#[tokio::test]
 async fn a_forged_or_tampered_callback_costs_the_database_nothing_and_is_counted() -> anyhow::Result<()> {
     let stage = Stage::start().await?;
     stage.place(STRIPE, "F-0001").await?;

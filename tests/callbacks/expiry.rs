@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
+use client::ClientId;
+use payment_callback::store::{payments, receipts};
 use provider_simulator::Provider;
 use provider_simulator::event::What;
 use serde_json::json;
+use uuid::Uuid;
 
-use crate::stage::{AMOUNT, Stage, of, paid, paid_with, state_of};
+use crate::stage::{AMOUNT, Stage, of, paid, paid_with, refunded, state_of};
 
 const STRIPE: Provider = Provider::Stripe;
 const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
@@ -105,5 +109,77 @@ async fn money_that_nobody_asks_for_is_asked_about_after_a_while_and_once() -> a
     let kinds: Vec<_> =
         stage.alerts("status=open").await?.iter().map(|alert| alert["kind"].clone()).collect();
     assert_eq!(kinds, ["mismatched"]);
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn what_is_no_amount_is_late_or_in_excess_where_money_would_be_until_an_amount_comes()
+-> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    let standard = Provider::Standard;
+    // A currency that there is none of.
+    let odd = |id: &str, number: &str, money: &str| paid_with(id, number, money, "88.80", "QQQ");
+    for (number, money, state) in [("N-0001", "pay_1", "excess"), ("N-0002", "pay_2", "late")] {
+        stage.place(standard, number).await?;
+        match state {
+            "excess" => stage.acknowledged(standard, &paid("msg_first", number, "pay_first")).await?,
+            _ => stage.clock.advance(Duration::from_secs(30 * 60)),
+        }
+        stage.acknowledged(standard, &odd(&format!("msg_{money}"), number, money)).await?;
+        let payment = stage.payment(number).await?;
+        assert_eq!(state_of(&payment, money), Some(state));
+        let alert = stage.alerts("status=open").await?.remove(0);
+        assert_eq!((&alert["kind"], &alert["received"]), (&json!(state), &json!(null)));
+        assert_eq!(alert["detail"], "the provider reports 88.80 QQQ");
+
+        stage.acknowledged(standard, &paid(&format!("msg_good_{money}"), number, money)).await?;
+        let payment = stage.payment(number).await?;
+        assert_eq!(state_of(&payment, money), Some(state));
+        let receipts = payment["receipts"].as_array().expect("a list");
+        assert!(receipts.iter().all(|receipt| receipt["reported"].is_null()), "{receipts:?}");
+        let open = stage.alerts("status=open").await?;
+        assert_eq!(open[0]["received"]["amount"], AMOUNT, "the question is about the amount now");
+    }
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn a_row_that_is_due_once_more_is_not_answered_from_the_record_of_the_first_time() -> anyhow::Result<()>
+{
+    let stage = Stage::start().await?;
+    let event = paid("evt_1", "D-0001", "pi_1");
+    stage.acknowledged(STRIPE, &of(&event, "evt_0", refunded("1", "10.00", "10.00"))).await?;
+    stage.clock.advance(Duration::from_secs(15 * 60));
+    assert_eq!(stage.sweep().await?, 1);
+    let asked = stage.alerts("status=open").await?;
+    assert_eq!(asked[0]["kind"], "refund_mismatched", "the payment was not told of");
+    // It is told of, which answers the question; nobody has placed an order for it, which is another.
+    stage.acknowledged(STRIPE, &event).await?;
+    assert_eq!(stage.alerts("status=open").await?.len(), 0);
+    assert_eq!(stage.sweep().await?, 1);
+    assert_eq!(stage.alerts("status=open").await?[0]["kind"], "unmatched");
+    // It grows: the question that is open is about what there is now.
+    stage.acknowledged(STRIPE, &paid_with("evt_2", "D-0001", "pi_1", "99.00", "CNY")).await?;
+    let open = stage.alerts("status=open").await?;
+    assert_eq!((open.len(), &open[0]["received"]["amount"]), (1, &json!("99.00")));
+    assert_eq!(stage.sweep().await?, 0);
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn of_many_clients_only_those_are_looked_at_that_have_something_due() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    let nobody = ClientId(Uuid::max());
+    let clients = [server::demo::CLIENT_ID, nobody];
+    let pool = stage.server.server().database().pool().clone();
+    stage.place(STRIPE, "M-0001").await?;
+    stage.acknowledged(STRIPE, &paid("evt_1", "M-0002", "pi_1")).await?;
+    let (before, after) = (stage.now(), stage.now() + TimeDelta::minutes(30));
+    for (moment, expected) in
+        [(before - TimeDelta::seconds(1), vec![]), (after, vec![server::demo::CLIENT_ID])]
+    {
+        assert_eq!(payments::clients_due(&pool, &clients, moment).await?, expected);
+        assert_eq!(receipts::clients_parked_since(&pool, &clients, moment).await?, expected);
+    }
     stage.finish().await
 }

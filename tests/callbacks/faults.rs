@@ -5,6 +5,7 @@ use std::time::Duration;
 use desk::{Hooks, Settings, Step};
 use onefold_tests::cutting_proxy::{Cut, CuttingProxy};
 use onefold_tests::database::new_database;
+use onefold_tests::raw_http;
 use provider_simulator::Provider;
 use tokio::time::sleep;
 
@@ -100,5 +101,23 @@ async fn what_can_never_be_settled_is_acknowledged_all_the_same() -> anyhow::Res
     let stage = Stage::start().await?;
     stage.acknowledged(STRIPE, &paid("evt_1", "nobody-knows-this", "pi_1")).await?;
     stage.acknowledged(STRIPE, &paid("evt_2", "no number of ours?", "pi_2")).await?;
+    stage.finish().await
+}
+
+/// A callback is no JSON of ours, so a body that breaks off is not said to be a malformed one.
+#[tokio::test]
+async fn a_callback_whose_chunks_cannot_be_read_is_a_malformed_request() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    for chunks in ["5\r\nhello\r\nzz\r\n", "5\r\nhello and more\r\n0\r\n\r\n"] {
+        let request = format!(
+            "POST /v1/callbacks/stripe HTTP/1.1\r\nhost: test\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n{chunks}"
+        );
+        let refused = raw_http::exchange(&stage.server.url(), request.as_bytes()).await?;
+        assert_eq!(
+            (refused.status, refused.slug().as_deref()),
+            (400, Some("malformed-request")),
+            "{chunks:?}"
+        );
+    }
     stage.finish().await
 }

@@ -79,7 +79,7 @@ async fn a_question_that_was_dismissed_before_any_money_came_does_not_keep_the_m
     stage.acknowledged(STRIPE, &of(&event, "evt_0", refunded("3", "10.00", "10.00"))).await?;
     stage.clock.advance(std::time::Duration::from_secs(16 * 60));
     stage.sweep().await?;
-    let alert = stage.alerts("kind=unmatched&status=open").await?.remove(0);
+    let alert = stage.alerts("kind=refund_mismatched&status=open").await?.remove(0);
     assert_eq!(stage.resolve(&alert, "dismiss").await?.status, 200);
     stage.acknowledged(STRIPE, &event).await?;
     assert_eq!(stage.order("R-0003").await?["status"], "partially_refunded");
@@ -131,5 +131,49 @@ async fn more_given_back_than_was_received_or_a_stuck_refund_is_asked_about() ->
     let payment = stage.payment("R-0002").await?;
     assert_eq!(verdicts(&payment), ["settled", "held", "none"]);
     assert_eq!(state_of(&payment, "wx-1"), Some("settled"));
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn a_refund_that_counts_already_and_is_told_of_other_money_is_asked_about() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    let standard = Provider::Standard;
+    for (number, money) in [("K-0001", "pay_1"), ("K-0002", "pay_2")] {
+        stage.place(standard, number).await?;
+        let event = paid(&format!("msg_{money}"), number, money);
+        stage.acknowledged(standard, &event).await?;
+        stage
+            .acknowledged(standard, &of(&event, &format!("msg_r_{money}"), refunded("1", "10.00", "10.00")))
+            .await?;
+    }
+    assert_eq!(stage.order("K-0001").await?["refunded_amount"], "10.00");
+    assert_eq!(stage.order("K-0002").await?["refunded_amount"], "0.00");
+    let alert = stage.alerts("status=open").await?.remove(0);
+    assert_eq!(
+        (&alert["kind"], &alert["payment_no"], &alert["received"]["amount"]),
+        (&json!("refund_mismatched"), &json!("K-0002"), &json!("10.00"))
+    );
+    assert_eq!(alert["detail"], "the refund re_1 counts already, as 10.00 CNY of the money pay_1");
+    assert_eq!(verdicts(&stage.payment("K-0002").await?), ["settled", "held"]);
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn a_stuck_refund_of_money_that_has_not_come_is_asked_about_and_its_payment_is_not_mismatched()
+-> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    let wechat = Provider::WechatPay;
+    let event = paid("note-1", "S-0001", "wx-1");
+    let What::Refunded(refund) = refunded("1", "10.00", "10.00") else { unreachable!("it is a refund") };
+    let stuck = What::Refunded(Refund { outcome: Outcome::Abnormal, ..refund });
+    stage.acknowledged(wechat, &of(&event, "note-0", stuck)).await?;
+    stage.clock.advance(std::time::Duration::from_secs(16 * 60));
+    assert_eq!(stage.sweep().await?, 0, "nothing was received that could be asked about");
+    stage.place(wechat, "S-0001").await?;
+    assert_eq!(state_of(&stage.payment("S-0001").await?, "wx-1"), Some("unmatched"));
+    stage.acknowledged(wechat, &event).await?;
+    assert_eq!(stage.order("S-0001").await?["status"], "paid");
+    let kinds: Vec<_> = stage.alerts("").await?.iter().map(|alert| alert["kind"].clone()).collect();
+    assert_eq!(kinds, ["refund_attention"]);
     stage.finish().await
 }

@@ -90,7 +90,7 @@ async fn two_at_once_raise_each_alert_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_raised_unless_asked_for_and_nothing_that_may_stand_in_an_unreadable_line() {
+async fn nothing_is_raised_unless_asked_for_and_no_loss_where_it_may_stand_in_an_unreadable_line() {
     let (books, statement) = different().await;
     assert_eq!(books.reconcile(Provider::Standard, statement.as_bytes(), &[]).await.code, 1);
     assert_eq!(books.alerts().await.expect("alerts"), [Value::Null; 0]);
@@ -101,6 +101,31 @@ async fn nothing_is_raised_unless_asked_for_and_nothing_that_may_stand_in_an_unr
     assert!(ended.stdout.contains("missing_there"), "{ended:?}");
     assert!(ended.stderr.contains("None was raised for 1 that are missing there"), "{ended:?}");
     let alerts = books.alerts().await.expect("alerts");
-    assert!(!kinds(&alerts).contains(&"missing_there") && alerts.len() == 5, "{alerts:?}");
+    let kinds = kinds(&alerts);
+    assert!(!kinds.contains(&"missing_there") && kinds.contains(&"unreadable_line"), "{alerts:?}");
+    assert_eq!(alerts.len(), 6, "{alerts:?}");
+    books.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_line_that_cannot_be_read_raises_one_alert_and_is_logged_once() {
+    let books = Books::start().await.expect("books");
+    books.paid(Provider::Standard, "p1", &number("p1"), "88.80", "CNY").await;
+    let at = books.time(0);
+    let statement = format!("{PLAIN}\np1,P-p1,\"88,80\",CNY,payment,{at}\n,P-p2,1.00,CNY,payment,{at}\n");
+    let first = books.reconcile(Provider::Standard, statement.as_bytes(), &["--raise-alerts"]).await;
+    assert_eq!(first.code, 1, "{first:?}");
+    let alerts = books.alerts().await.expect("alerts");
+    assert_eq!(kinds(&alerts), ["unreadable_line", "unreadable_line"]);
+    let smudged = alerts.iter().find(|alert| alert["provider_payment_id"] == "p1").expect("one");
+    assert_eq!(smudged["payment_no"], "P-p1");
+    assert!(smudged["detail"].as_str().is_some_and(|detail| detail.contains("line 2")), "{smudged}");
+    let warned = |ended: &crate::books::Ended| ended.stderr.matches("a payment needs a decision").count();
+    assert_eq!(warned(&first), 2, "{first:?}");
+    let second = books.reconcile(Provider::Standard, statement.as_bytes(), &["--raise-alerts"]).await;
+    assert!(second.stderr.contains("Raised 0 alerts; 2 were raised before."), "{second:?}");
+    assert_eq!(warned(&second), 0, "{second:?}");
+    assert_eq!(books.resolve(smudged, "refund").await.expect("an answer"), 409);
+    assert_eq!(books.resolve(smudged, "dismiss").await.expect("an answer"), 200);
     books.finish().await;
 }

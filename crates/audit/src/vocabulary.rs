@@ -155,6 +155,9 @@ pub const EXPIRE_PAYMENT: Operation =
 /// Asks about money that nobody has asked for, unless somebody has by then.
 pub const ASK_ABOUT_UNMATCHED: Operation =
     Operation { name: "ask about unmatched money", path: "/v1/payment-alerts/", has_own_effect: false };
+/// Asks about what a provider's statement and the books do not agree on, unless that was asked before.
+pub const ASK_ABOUT_STATEMENT: Operation =
+    Operation { name: "ask about a statement", path: "/v1/payment-alerts/", has_own_effect: false };
 
 /// What the path of a repeated callback ends with.
 pub const AGAIN: &str = "/again";
@@ -171,6 +174,7 @@ pub const OPERATIONS: &[Operation] = &[
     TAKE_CALLBACK,
     EXPIRE_PAYMENT,
     ASK_ABOUT_UNMATCHED,
+    ASK_ABOUT_STATEMENT,
 ];
 
 /// The operation of that name.

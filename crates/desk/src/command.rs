@@ -8,7 +8,7 @@ use idempotency::{Fingerprint, Name};
 use money::{Amount, Currency};
 use order::{OrderId, PaymentTerms};
 
-pub use payments::{CallbackCommand, PaymentCommand};
+pub use payments::{CallbackCommand, PaymentCommand, StatementQuestion};
 
 /// A command, with the name it is asked under.
 #[derive(Clone, Debug)]

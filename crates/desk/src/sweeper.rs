@@ -2,8 +2,11 @@
 //! name that follows from what is due. So any number of servers may sweep at once, and each thing that is due has one
 //! effect.
 //!
+//! The name has the version of the row in it: a row that becomes due once more, after something has happened to it, is
+//! another effect, and not answered from the record of the first.
+//!
 //! Nothing depends on the sweeper being in time: every command treats what is due as expired by itself. To let another
-//! kind of row become due: a function like `payments_due`, and a line in `SOURCES`.
+//! kind of row become due: two functions like `clients_with_payments_due` and `payments_due`, and an entry in `SOURCES`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +17,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use idempotency::fingerprint::Meaning;
 use idempotency::{Key, Name};
+use payment_callback::ProviderKind;
 use payment_callback::store::{payments, receipts};
 use sqlx::PgPool;
 use tokio::time::sleep;
@@ -57,17 +61,40 @@ pub struct Due {
     command: Command,
 }
 
-/// Looks for what is due of a client.
-type Source = for<'a> fn(&'a PgPool, ClientId, &'a Moment) -> BoxFuture<'a, sqlx::Result<Vec<Due>>>;
+/// A kind of thing that becomes due.
+struct Source {
+    /// Looks which of the clients have something due: one statement, however many clients there are.
+    clients: for<'a> fn(&'a PgPool, &'a [ClientId], &'a Moment) -> BoxFuture<'a, sqlx::Result<Vec<ClientId>>>,
+    /// Looks for what is due of a client.
+    due: for<'a> fn(&'a PgPool, ClientId, &'a Moment) -> BoxFuture<'a, sqlx::Result<Vec<Due>>>,
+}
 
 /// Every kind of thing that becomes due.
-const SOURCES: &[Source] = &[payments_due, receipts_unmatched];
+const SOURCES: &[Source] = &[
+    Source { clients: clients_with_payments_due, due: payments_due },
+    Source { clients: clients_with_receipts_unmatched, due: receipts_unmatched },
+];
 
 /// When it is looked.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     now: DateTime<Utc>,
     settings: SweepSettings,
+}
+
+impl Moment {
+    /// What was parked at this time or before is asked about now.
+    fn parked_since(&self) -> DateTime<Utc> {
+        self.now - self.settings.unmatched_asked_after
+    }
+}
+
+fn clients_with_payments_due<'a>(
+    pool: &'a PgPool,
+    clients: &'a [ClientId],
+    moment: &'a Moment,
+) -> BoxFuture<'a, sqlx::Result<Vec<ClientId>>> {
+    payments::clients_due(pool, clients, moment.now).boxed()
 }
 
 fn payments_due<'a>(
@@ -77,14 +104,22 @@ fn payments_due<'a>(
 ) -> BoxFuture<'a, sqlx::Result<Vec<Due>>> {
     async move {
         let due = payments::due(pool, client, moment.now, DUE_MAX).await?;
-        let expire = |payment_no: String| Due {
+        let expire = |(payment_no, version): (String, i64)| Due {
             operation: "expire payment",
-            name: vec![payment_no.clone()],
+            name: vec![payment_no.clone(), version.to_string()],
             command: Command::Payment(PaymentCommand::Expire { payment_no }),
         };
         Ok(due.into_iter().map(expire).collect())
     }
     .boxed()
+}
+
+fn clients_with_receipts_unmatched<'a>(
+    pool: &'a PgPool,
+    clients: &'a [ClientId],
+    moment: &'a Moment,
+) -> BoxFuture<'a, sqlx::Result<Vec<ClientId>>> {
+    receipts::clients_parked_since(pool, clients, moment.parked_since()).boxed()
 }
 
 fn receipts_unmatched<'a>(
@@ -93,11 +128,10 @@ fn receipts_unmatched<'a>(
     moment: &'a Moment,
 ) -> BoxFuture<'a, sqlx::Result<Vec<Due>>> {
     async move {
-        let since = moment.now - moment.settings.unmatched_asked_after;
-        let parked = receipts::parked_since(pool, client, since, DUE_MAX).await?;
-        let ask = |(provider, provider_payment_id): (payment_callback::ProviderKind, String)| Due {
+        let parked = receipts::parked_since(pool, client, moment.parked_since(), DUE_MAX).await?;
+        let ask = |(provider, provider_payment_id, version): (ProviderKind, String, i64)| Due {
             operation: "ask about unmatched money",
-            name: vec![provider.word().to_owned(), provider_payment_id.clone()],
+            name: vec![provider.word().to_owned(), provider_payment_id.clone(), version.to_string()],
             command: Command::Payment(PaymentCommand::AskAboutUnmatched { provider, provider_payment_id }),
         };
         Ok(parked.into_iter().map(ask).collect())
@@ -151,10 +185,11 @@ pub async fn once(
 ) -> sqlx::Result<usize> {
     let pool = database.pool();
     let mut swept = 0;
-    for client in client::store::all_client_ids(pool).await? {
-        for source in SOURCES {
+    let clients = client::store::all_client_ids(pool).await?;
+    for Source { clients: having, due } in SOURCES {
+        for client in having(pool, &clients, &Moment { now: clock.now(), settings }).await? {
             for _ in 0..BATCHES_MAX {
-                let due = source(pool, client, &Moment { now: clock.now(), settings }).await?;
+                let due = due(pool, client, &Moment { now: clock.now(), settings }).await?;
                 let full = i64::try_from(due.len()).is_ok_and(|count| count == DUE_MAX);
                 let requests = due.into_iter().map(|due| desk.submit(due.into_request(client), None));
                 let replies = join_all(requests).await;

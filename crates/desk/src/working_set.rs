@@ -10,8 +10,8 @@ use client::ClientId;
 use events::Event;
 use order::{Order, OrderId, PaymentTerms};
 use payment_callback::{
-    Alert, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, Payment, QuarantinedBody, Receipt,
-    ReceiptRefund, ReceiptRefundKey,
+    Alert, AlertCause, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, Payment,
+    QuarantinedBody, Receipt, ReceiptRefund, ReceiptRefundKey,
 };
 
 use crate::Command;
@@ -51,6 +51,8 @@ pub struct PaymentNeeds {
     pub deliveries: Vec<DeliveryKey>,
     /// Refunds that may have been counted before.
     pub refunds: Vec<ReceiptRefundKey>,
+    /// Causes that may have raised their alert before.
+    pub causes: Vec<AlertCause>,
 }
 
 impl Needs {
@@ -89,6 +91,9 @@ impl PaymentNeeds {
             PaymentCommand::ResolveAlert { alert_id, .. } => {
                 self.alerts.insert((client, *alert_id));
             }
+            PaymentCommand::AskAboutStatement(question) => {
+                self.causes.push((client, question.kind, question.cause.clone()));
+            }
             PaymentCommand::Expire { .. } | PaymentCommand::AskAboutUnmatched { .. } => {}
         }
     }
@@ -114,7 +119,9 @@ pub struct WorkingSet {
     /// Deliveries that were dealt with, and what they meant.
     pub deliveries: HashMap<DeliveryKey, (DeliveryId, DeliveryFingerprint)>,
     /// Refunds that were counted.
-    pub refunds_known: HashSet<ReceiptRefundKey>,
+    pub refunds_known: HashMap<ReceiptRefundKey, ReceiptRefund>,
+    /// Causes that have raised their alert, of those that are asked about.
+    pub causes_known: HashSet<AlertCause>,
     new_deliveries: Vec<DeliveryRecord>,
     new_refunds: Vec<ReceiptRefund>,
     new_bodies: Vec<QuarantinedBody>,
@@ -177,12 +184,15 @@ impl WorkingSet {
         }
         payments.into_iter().for_each(|payment| self.payments.put(payment));
         receipts.into_iter().for_each(|receipt| self.receipts.put(receipt));
-        alerts.into_iter().for_each(|alert| self.alerts.put(alert));
+        for alert in alerts {
+            self.causes_known.insert(alert.cause());
+            self.alerts.put(alert);
+        }
         for delivery in deliveries {
             self.deliveries.insert(delivery.key(), (delivery.id, delivery.fingerprint));
             self.new_deliveries.push(delivery);
         }
-        self.refunds_known.extend(refunds.iter().map(ReceiptRefund::key));
+        self.refunds_known.extend(refunds.iter().map(|refund| (refund.key(), refund.clone())));
         self.new_refunds.extend(refunds);
         self.new_bodies.extend(bodies);
         self.entries.extend(entries);

@@ -34,6 +34,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("UPDATE", UPDATE),
     ("FIND", FIND),
     ("RUNNING", RUNNING),
+    ("CLIENTS_WITH_EXPIRED", CLIENTS_WITH_EXPIRED),
     ("DELETE_EXPIRED", DELETE_EXPIRED),
 ];
 
@@ -219,6 +220,28 @@ pub async fn running(db: impl PgExecutor<'_>, names: &[Name]) -> sqlx::Result<Ve
         }
     }
     Ok(running)
+}
+
+const CLIENTS_WITH_EXPIRED: &str = "
+    SELECT n.client_id
+    FROM unnest($1::uuid[]) AS n (client_id)
+    CROSS JOIN LATERAL (
+        SELECT i.expires_at
+        FROM idempotency_records i
+        WHERE i.client_id = n.client_id
+          AND i.expires_at IS NOT NULL
+        ORDER BY i.expires_at
+        LIMIT 1
+    ) AS first
+    WHERE first.expires_at <= $2";
+
+/// Those of these clients that have records to be deleted: an entry of an index is read for each.
+pub async fn clients_with_expired(
+    db: impl PgExecutor<'_>,
+    clients: &[ClientId],
+    now: DateTime<Utc>,
+) -> sqlx::Result<Vec<ClientId>> {
+    sqlx::query_scalar(CLIENTS_WITH_EXPIRED).bind(clients).bind(now).fetch_all(db).await
 }
 
 /// Deletes some of a client's records that are past their retention. Rows that another cleaner has in hand are

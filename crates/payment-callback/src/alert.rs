@@ -30,6 +30,8 @@ pub enum AlertKind {
     RefundMismatched,
     /// A refund is stuck at the provider.
     RefundAttention,
+    /// A line of a provider's statement cannot be read, or not all of it.
+    UnreadableLine,
     /// A line of a provider's statement repeats one before it.
     DuplicateLine,
     /// A provider's statement has what the books do not.
@@ -46,7 +48,7 @@ pub enum AlertKind {
 
 impl AlertKind {
     /// Every kind.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Mismatched,
         Self::Late,
         Self::Excess,
@@ -54,6 +56,7 @@ impl AlertKind {
         Self::DeliveryConflict,
         Self::RefundMismatched,
         Self::RefundAttention,
+        Self::UnreadableLine,
         Self::DuplicateLine,
         Self::MissingHere,
         Self::MissingThere,
@@ -72,6 +75,7 @@ impl AlertKind {
             Self::DeliveryConflict => "delivery_conflict",
             Self::RefundMismatched => "refund_mismatched",
             Self::RefundAttention => "refund_attention",
+            Self::UnreadableLine => "unreadable_line",
             Self::DuplicateLine => "duplicate_line",
             Self::MissingHere => "missing_here",
             Self::MissingThere => "missing_there",
@@ -166,7 +170,15 @@ pub struct Alert {
     pub created_at: DateTime<Utc>,
 }
 
+/// What raised an alert, and of which kind: each raises one.
+pub type AlertCause = (ClientId, AlertKind, String);
+
 impl Alert {
+    /// What raised it.
+    pub fn cause(&self) -> AlertCause {
+        (self.client_id, self.kind, self.cause.clone())
+    }
+
     /// What the receipt that it is about is known by.
     pub fn receipt_key(&self) -> Option<ReceiptKey> {
         self.receipt_id?;

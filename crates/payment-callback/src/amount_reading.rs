@@ -50,6 +50,9 @@ pub(crate) fn read_decimal(written: Option<&Json>, currency: Currency) -> Report
     reported(amount, currency, written)
 }
 
+/// The most yuan that Alipay writes: 9 digits before the point.
+pub(crate) const FEN_MAX: u128 = 99_999_999_999;
+
 /// Reads yuan as Alipay writes them: 1 to 9 digits, and a point with one or two more if need be. Leading zeros are
 /// taken; they are not said to be absent.
 pub(crate) fn read_yuan(written: Option<&str>, cny: Currency) -> ReportedAmount {
@@ -102,6 +105,12 @@ pub(crate) fn write_integer(amount: Amount, scale: Option<IntegerScale>) -> Opti
     let scale = scale?;
     let integer = rescaled(amount.minor_units(), amount.currency().minor_unit(), scale.fraction_digits)?;
     integer.is_multiple_of(scale.multiple_of).then_some(integer)
+}
+
+/// The smallest difference between two amounts that a provider counts on this scale.
+pub(crate) fn step_of(currency: Currency, scale: IntegerScale) -> Amount {
+    let minor_units = rescaled(scale.multiple_of, scale.fraction_digits, currency.minor_unit());
+    Amount::from_minor_units(minor_units.unwrap_or(1), currency).expect("a step is a small amount")
 }
 
 /// The same amount with `to` digits behind the point instead of `from`, if it has one exactly.

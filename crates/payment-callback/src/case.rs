@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     Alert, AlertAction, AlertId, AlertKind, Payment, PaymentStatus, Receipt, ReceiptId, ReceiptKey,
-    ReceiptRefund, Resolution,
+    ReceiptRefund, ReceiptRefundKey, Resolution,
 };
 
 /// What was read of a payment.
@@ -28,6 +28,8 @@ pub struct Known {
     pub receipts: Vec<Receipt>,
     /// Their open alerts, and the one that it is about.
     pub alerts: Vec<Alert>,
+    /// Of the refunds that it is told of by an id of their own, those that count already.
+    pub refunds: Vec<ReceiptRefund>,
 }
 
 /// What came of a case: rows to be written, each new or the next version of what was read. An order may stand there
@@ -79,6 +81,7 @@ pub struct Case<'i> {
     order: Option<Order>,
     receipts: BTreeMap<ReceiptKey, Held<Receipt>>,
     alerts: BTreeMap<AlertId, Held<Alert>>,
+    refunds: Vec<ReceiptRefund>,
     made: CaseChanges,
 }
 
@@ -99,7 +102,7 @@ impl<'i> Case<'i> {
         now: DateTime<Utc>,
         ids: &'i mut dyn FnMut() -> Uuid,
     ) -> Self {
-        let Known { payment, order, receipts, alerts } = known;
+        let Known { payment, order, receipts, alerts, refunds } = known;
         Self {
             client_id,
             now,
@@ -108,6 +111,7 @@ impl<'i> Case<'i> {
             order,
             receipts: receipts.into_iter().map(|receipt| (receipt.key(), Held::read(receipt))).collect(),
             alerts: alerts.into_iter().map(|alert| (alert.id, Held::read(alert))).collect(),
+            refunds,
             made: CaseChanges::default(),
         }
     }
@@ -207,6 +211,11 @@ impl<'i> Case<'i> {
         }
     }
 
+    /// The refund of this key, if it counts already.
+    pub(crate) fn refund(&self, key: &ReceiptRefundKey) -> Option<&ReceiptRefund> {
+        self.refunds.iter().find(|refund| refund.key() == *key)
+    }
+
     pub(crate) fn note_refund(&mut self, refund: ReceiptRefund) {
         self.made.refunds.push(refund);
     }
@@ -219,7 +228,7 @@ impl<'i> Case<'i> {
     pub(crate) fn raise(&mut self, raised: Raised<'_>) {
         let Raised { kind, cause, receipt, expected, received, detail } = raised;
         if let Some(open) = receipt.open_alert.and_then(|id| self.alert(id))
-            && (open.kind, open.expected, open.received) == (kind, expected, received)
+            && (open.kind, open.expected, open.received, &open.detail) == (kind, expected, received, &detail)
         {
             return;
         }

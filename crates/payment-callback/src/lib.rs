@@ -5,6 +5,7 @@
 //! - [`provider`]: what a provider's adapter does, and the list of those there are;
 //! - [`event`]: what a verified delivery means, in words that all providers share;
 //! - [`decision`]: what one delivery alone asks for, given the payment it speaks of;
+//! - [`payable`]: which amounts can be asked for at a provider;
 //! - [`api`]: asking a provider, instead of waiting to be told; and asking for refunds;
 //! - [`configuration`] and [`secret`]: how an endpoint's settings are read, and what of them is never printed;
 //! - [`capture`]: captured deliveries, to be checked without a server;
@@ -32,6 +33,7 @@ pub mod configuration;
 pub mod decision;
 pub mod delivery;
 pub mod event;
+pub mod payable;
 pub mod payment;
 pub mod poll;
 pub mod provider;
@@ -49,11 +51,12 @@ mod json;
 mod provider_id;
 mod signature;
 
-pub use alert::{Alert, AlertAction, AlertId, AlertKind, Resolution};
+pub use alert::{Alert, AlertAction, AlertCause, AlertId, AlertKind, Resolution};
 pub use case::{Case, CaseChanges, Known};
 pub use decision::{Decision, KnownPayment, judge};
 pub use delivery::{DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, QuarantinedBody};
 pub use event::{Event, Notice, Refund, RefundOutcome, RefundSum, ReportedAmount};
+pub use payable::Unpayable;
 pub use payment::{Payment, PaymentRequest, PaymentStatus};
 pub use provider::{
     Answer, ConfigFault, Delivery, Provider, ProviderKind, Purpose, Reason, Rejection, Verdict,

@@ -5,11 +5,13 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
+use money::Amount;
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::api::ProviderApi;
 use crate::event::Notice;
+use crate::payable::Unpayable;
 
 mod alipay;
 #[cfg(test)]
@@ -36,6 +38,8 @@ pub(crate) struct Registration {
     pub(crate) build: fn(Value, Purpose) -> Result<Box<dyn Provider>, ConfigFault>,
     /// What it takes for an acknowledgement and for a refusal.
     pub(crate) answer: fn(Verdict) -> Answer,
+    /// Whether a payment of so much can be settled by it exactly.
+    pub(crate) payable: fn(Amount) -> Result<(), Unpayable>,
 }
 
 /// What an adapter is built for.
@@ -263,6 +267,15 @@ impl ProviderKind {
     /// What this provider takes for an acknowledgement and for a refusal.
     pub fn answer(self, verdict: Verdict) -> Answer {
         (self.registration().answer)(verdict)
+    }
+
+    /// Whether a payment of so much can be asked for at this provider.
+    ///
+    /// # Errors
+    ///
+    /// [`Unpayable`], where no callback could ever report exactly this amount.
+    pub fn payable(self, amount: Amount) -> Result<(), Unpayable> {
+        (self.registration().payable)(amount)
     }
 
     fn registration(self) -> &'static Registration {

@@ -103,6 +103,11 @@ impl Funds {
         self.received.currency()
     }
 
+    /// Whether anything stands anywhere: of a refund that was told of before its payment, nothing does.
+    pub fn are_booked(&self) -> bool {
+        [self.received, self.refunded, self.applied, self.owed].iter().any(|amount| !amount.is_zero())
+    }
+
     /// What is neither applied nor owed, in minor units. Below zero when the provider takes back, by a smaller amount
     /// under the same id, what has paid an order.
     pub fn unapplied_minor_units(&self) -> i128 {

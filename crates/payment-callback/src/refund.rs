@@ -19,6 +19,18 @@ impl Case<'_> {
         let payment_no = refund.payment_no.as_deref();
         let mut receipt = self.receipt_for(told_of.provider, payment_no, &refund.payment_id);
         let reported = refund.sum.amount();
+        if let RefundSum::One(_) = refund.sum {
+            let key = (self.client_id, told_of.provider, refund_id(refund, told_of.notice));
+            match self.refund(&key) {
+                Some(counted) if tells_the_same(refund, counted) => return Effect::None,
+                Some(counted) => {
+                    let detail = told_otherwise(counted);
+                    let kind = AlertKind::RefundMismatched;
+                    return self.ask_beside(told_of, receipt, kind, reported, Some(detail));
+                }
+                None => {}
+            }
+        }
         if refund.outcome == RefundOutcome::Abnormal {
             let stuck = "a refund is stuck at the provider; it has to be ended there".to_owned();
             return self.ask_beside(told_of, receipt, AlertKind::RefundAttention, reported, Some(stuck));
@@ -91,6 +103,22 @@ impl Case<'_> {
         self.set_receipt(receipt);
         true
     }
+}
+
+/// Whether a refund that counts already is only told of again. That it was stuck is older news than that it was done.
+fn tells_the_same(refund: &Refund, counted: &ReceiptRefund) -> bool {
+    refund.payment_id == counted.provider_payment_id
+        && (refund.outcome == RefundOutcome::Abnormal || refund.sum.amount().exact() == Some(counted.amount))
+}
+
+fn told_otherwise(counted: &ReceiptRefund) -> String {
+    format!(
+        "the refund {} counts already, as {} {} of the money {}",
+        counted.provider_refund_id,
+        counted.amount,
+        counted.amount.currency(),
+        counted.provider_payment_id
+    )
 }
 
 /// By what a refund of a provider that tells of each by itself is known: its own id, else our number of it, else the

@@ -140,27 +140,34 @@ impl Case<'_> {
                 continue;
             };
             match receipt.funds {
-                // A refund that overtook its payment still waits for it.
+                _ if receipt.unreadable.is_some() => self.hold_unreadable(&mut receipt, None),
+                // A refund that overtook its payment still waits for it, and so does one that is stuck.
+                None => continue,
                 Some(funds) if funds.received.is_zero() && !funds.refund_told.is_zero() => continue,
                 before @ Some(_) => {
                     self.judge(&mut receipt, before);
                 }
-                None => receipt.state = ReceiptState::Mismatched,
             }
             self.set_receipt(receipt);
             self.book_told_refunds(&key);
         }
     }
 
-    /// Raises the alert about money that nobody has asked for in all this time, unless somebody has, or it is raised.
+    /// Raises the alert about money that nobody has asked for in all this time, unless somebody has, or it is raised; and
+    /// about refunds of money that was not told of in all this time.
     pub fn ask_about_unmatched(&mut self) {
         for key in self.receipt_keys() {
             let Some(mut receipt) = self.receipt(&key).cloned() else { continue };
-            if receipt.state == ReceiptState::Unmatched && receipt.open_alert.is_none() {
-                let received = receipt.funds.map(|funds| funds.received);
-                self.ask_about(&mut receipt, AlertKind::Unmatched, received, None);
-                self.set_receipt(receipt);
+            let waits = receipt.state == ReceiptState::Unmatched && receipt.open_alert.is_none();
+            let Some(funds) = receipt.funds.filter(|_| waits) else { continue };
+            if !funds.received.is_zero() {
+                self.ask_about(&mut receipt, AlertKind::Unmatched, Some(funds.received), None);
+            } else if !funds.refund_told.is_zero() {
+                let detail = "the provider has told of the refund, and not of the payment".to_owned();
+                let refund = Some(funds.refund_told);
+                self.ask_about(&mut receipt, AlertKind::RefundMismatched, refund, Some(detail));
             }
+            self.set_receipt(receipt);
         }
     }
 }
@@ -171,7 +178,8 @@ fn asks_about_money(kind: AlertKind) -> bool {
         AlertKind::Mismatched | AlertKind::Late | AlertKind::Excess | AlertKind::Unmatched => true,
         AlertKind::DeliveryConflict | AlertKind::RefundMismatched | AlertKind::RefundAttention => false,
         // Between a statement and the books it is open which of the two is right: no money follows from it.
-        AlertKind::DuplicateLine
+        AlertKind::UnreadableLine
+        | AlertKind::DuplicateLine
         | AlertKind::MissingHere
         | AlertKind::MissingThere
         | AlertKind::CurrencyDiffers

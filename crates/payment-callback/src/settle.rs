@@ -127,7 +127,7 @@ impl Case<'_> {
             return self.ask_beside(told, receipt, AlertKind::Mismatched, amount, Some(detail));
         }
         // A refund that overtook its payment has made a receipt of nothing.
-        let before = receipt.funds.filter(|funds| !funds.received.is_zero());
+        let before = receipt.funds.filter(Funds::are_booked);
         // What was dismissed then was no money, and says nothing about money that comes now.
         if before.is_none() && receipt.state == ReceiptState::Dismissed && receipt.unreadable.is_none() {
             receipt.state = ReceiptState::Unmatched;
@@ -139,24 +139,23 @@ impl Case<'_> {
                 if before.is_none() && funds.is_none_or(|funds| funds.currency() != amount.currency()) =>
             {
                 receipt.funds = Some(Funds { received: *amount, ..Funds::nothing(amount.currency()) });
+                receipt.unreadable = None;
                 self.judge(&mut receipt, before)
             }
             (ReportedAmount::Exact(amount), Some(funds)) if funds.currency() == amount.currency() => {
-                if funds.received == *amount && before.is_some() && receipt.payment_no == named_before {
+                let is_known = funds.received == *amount && before.is_some();
+                if is_known && receipt.unreadable.is_none() && receipt.payment_no == named_before {
                     return Effect::None;
                 }
                 receipt.funds = Some(Funds { received: *amount, ..funds });
+                receipt.unreadable = None;
                 self.judge(&mut receipt, before)
             }
             // Another currency under the same id is no difference that could be booked, and neither is what is no
             // amount at all.
             (reported, _) => {
                 receipt.unreadable = Some(as_written(reported));
-                if receipt.state == ReceiptState::Unmatched && self.is_asked_for() {
-                    receipt.state = ReceiptState::Mismatched;
-                }
-                let detail = format!("the provider reports {}", as_written(reported));
-                self.ask_about(&mut receipt, AlertKind::Mismatched, reported.exact(), Some(detail));
+                self.hold_unreadable(&mut receipt, reported.exact());
                 Effect::Held
             }
         };
@@ -204,8 +203,7 @@ impl Case<'_> {
     /// `unapplied_receipts`, unless all of it is new and settles at once.
     pub(crate) fn judge(&mut self, receipt: &mut Receipt, before: Option<Funds>) -> Effect {
         let Some(funds) = receipt.funds else { return Effect::None };
-        let verdict =
-            if receipt.state.is_open() { self.verdict(receipt, funds.received) } else { receipt.state };
+        let verdict = self.judged(receipt);
         if verdict == ReceiptState::Settled && receipt.state.is_open() {
             self.settle(receipt, before);
             return Effect::Settled;
@@ -213,7 +211,16 @@ impl Case<'_> {
         self.book_difference(receipt, before, funds);
         receipt.state = verdict;
         let kind = match verdict {
-            ReceiptState::Unmatched if receipt.payment_no.is_some() => return Effect::Parked,
+            // It has gone back already.
+            open if open.is_open() && funds.unapplied_minor_units() == 0 && !funds.received.is_zero() => {
+                self.supersede(receipt);
+                return Effect::None;
+            }
+            // It is asked about after a while; a question that was asked then is asked anew, about what there is now.
+            ReceiptState::Unmatched if receipt.payment_no.is_some() && !self.asks_as_unmatched(receipt) => {
+                self.supersede(receipt);
+                return Effect::Parked;
+            }
             ReceiptState::Unmatched => AlertKind::Unmatched,
             ReceiptState::Late => AlertKind::Late,
             ReceiptState::Excess => AlertKind::Excess,
@@ -232,8 +239,38 @@ impl Case<'_> {
         Effect::Held
     }
 
-    /// What becomes of money of this amount, as things stand.
-    fn verdict(&self, receipt: &Receipt, received: Amount) -> ReceiptState {
+    fn asks_as_unmatched(&self, receipt: &Receipt) -> bool {
+        let open = receipt.open_alert.and_then(|id| self.alert(id));
+        open.is_some_and(|alert| alert.kind == AlertKind::Unmatched)
+    }
+
+    /// Asks about a receipt whose provider last wrote what is no amount of its currency, and books nothing.
+    pub(crate) fn hold_unreadable(&mut self, receipt: &mut Receipt, reported: Option<Amount>) {
+        receipt.state = self.judged(receipt);
+        let kind = match receipt.state {
+            ReceiptState::Late => AlertKind::Late,
+            ReceiptState::Excess => AlertKind::Excess,
+            // Whatever it turns out to be for, it cannot be right.
+            ReceiptState::Unmatched
+            | ReceiptState::Mismatched
+            | ReceiptState::Settled
+            | ReceiptState::Accepted
+            | ReceiptState::RefundOwed
+            | ReceiptState::Dismissed => AlertKind::Mismatched,
+        };
+        let written = receipt.unreadable.as_deref().unwrap_or_default();
+        let detail = format!("the provider reports {written}");
+        self.ask_about(receipt, kind, reported, Some(detail));
+    }
+
+    /// The state of a receipt, as things stand: what somebody has decided, or has paid an order, stays so.
+    fn judged(&self, receipt: &Receipt) -> ReceiptState {
+        if receipt.state.is_open() { self.verdict(receipt) } else { receipt.state }
+    }
+
+    /// What becomes of a receipt's money. What the provider says now counts, and where that is no amount, none is right.
+    fn verdict(&self, receipt: &Receipt) -> ReceiptState {
+        let received = receipt.funds.map(|funds| funds.received).filter(|_| receipt.unreadable.is_none());
         let Some((payment, request)) = self.payment().and_then(|payment| Some((payment, payment.request?)))
         else {
             return ReceiptState::Unmatched;
@@ -246,7 +283,7 @@ impl Case<'_> {
             PaymentStatus::Settled => ReceiptState::Excess,
             PaymentStatus::Expired | PaymentStatus::Closed => ReceiptState::Late,
             PaymentStatus::Parked => ReceiptState::Unmatched,
-            PaymentStatus::Pending if received != request.amount => ReceiptState::Mismatched,
+            PaymentStatus::Pending if received != Some(request.amount) => ReceiptState::Mismatched,
             PaymentStatus::Pending => ReceiptState::Settled,
         }
     }
@@ -329,10 +366,6 @@ impl Case<'_> {
 
     fn expected(&self) -> Option<Amount> {
         self.payment().and_then(|payment| payment.request).map(|request| request.amount)
-    }
-
-    fn is_asked_for(&self) -> bool {
-        self.payment().is_some_and(|payment| payment.request.is_some())
     }
 
     fn note_failure(&mut self, provider: ProviderKind) -> Effect {

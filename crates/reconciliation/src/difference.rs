@@ -5,6 +5,9 @@ use money::Amount;
 
 use crate::statement::Subject;
 
+/// So much of what is wrong with a line tells it from others: a cause is the key of an index, which holds no more.
+const DETAIL_CHARS_MAX: usize = 200;
+
 /// In what the statement and the books differ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DifferenceKind {
@@ -84,10 +87,13 @@ pub struct Difference {
 
 impl Difference {
     /// What is the same whenever the same difference is found, and only then: the same file raises nothing new, and
-    /// another amount does. Nothing for a line that cannot be read: that is a matter of the file.
-    pub fn cause(&self) -> Option<String> {
+    /// another amount does. A line that cannot be read is known by its place in `file`, and by what is wrong with it.
+    /// Nothing for what no statement could be about.
+    pub fn cause(&self, file: &str) -> Option<String> {
         if self.kind == DifferenceKind::Unreadable {
-            return None;
+            let detail: String =
+                self.detail.iter().flat_map(|text| text.chars()).take(DETAIL_CHARS_MAX).collect();
+            return Some(format!("{} {file} {detail}", self.line?));
         }
         let payment_id = self.payment_id.as_deref()?;
         let subject = self.subject?.word();
@@ -135,9 +141,17 @@ mod tests {
     fn a_cause_is_the_same_for_the_same_difference_wherever_it_stands() {
         let first = difference(DifferenceKind::AmountDiffers, "88.81");
         let moved = Difference { line: Some(8), detail: Some("elsewhere".to_owned()), ..first.clone() };
-        assert_eq!(first.cause(), moved.cause());
-        assert_ne!(first.cause(), difference(DifferenceKind::AmountDiffers, "88.82").cause());
-        assert_eq!(difference(DifferenceKind::Unreadable, "88.81").cause(), None);
+        assert_eq!(first.cause("a.csv"), moved.cause("b.csv"));
+        assert_ne!(first.cause("a.csv"), difference(DifferenceKind::AmountDiffers, "88.82").cause("a.csv"));
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_known_by_its_file_and_its_place() {
+        let first = difference(DifferenceKind::Unreadable, "88.81");
+        let moved = Difference { line: Some(8), ..first.clone() };
+        assert_eq!(first.cause("a.csv"), first.clone().cause("a.csv"));
+        assert_ne!(first.cause("a.csv"), moved.cause("a.csv"));
+        assert_ne!(first.cause("a.csv"), first.cause("b.csv"));
     }
 
     #[test]

@@ -151,15 +151,23 @@ pub async fn roll_up(
 }
 
 const TO_ROLL_UP: &str = "
-    SELECT account_id
-    FROM collecting_totals
-    WHERE client_id = $1
-    GROUP BY account_id
-    HAVING count(*) > 1";
+    SELECT n.client_id, t.account_id
+    FROM unnest($1::uuid[]) AS n (client_id)
+    CROSS JOIN LATERAL (
+        SELECT account_id
+        FROM collecting_totals
+        WHERE client_id = n.client_id
+        GROUP BY account_id
+        HAVING count(*) > 1
+    ) AS t";
 
-/// The client's collecting accounts that have rows to be rolled up.
-pub async fn to_roll_up(db: impl PgExecutor<'_>, client: ClientId) -> sqlx::Result<Vec<Uuid>> {
-    sqlx::query_scalar(TO_ROLL_UP).bind(client).fetch_all(db).await
+/// The collecting accounts of these clients that have rows to be rolled up. An account has one row but for what was
+/// booked since the last round, so little is read.
+pub async fn to_roll_up(
+    db: impl PgExecutor<'_>,
+    clients: &[ClientId],
+) -> sqlx::Result<Vec<(ClientId, Uuid)>> {
+    sqlx::query_as(TO_ROLL_UP).bind(clients).fetch_all(db).await
 }
 
 #[cfg(test)]

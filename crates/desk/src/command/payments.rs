@@ -3,9 +3,10 @@
 use chrono::TimeDelta;
 use client::ClientId;
 use idempotency::Key;
+use money::Amount;
 use payment_callback::{
-    AlertAction, AlertId, DeliveryFingerprint, DeliveryKey, Event, Notice, ProviderKind, ReceiptKey,
-    ReceiptRefundKey, RefundSum,
+    AlertAction, AlertId, AlertKind, DeliveryFingerprint, DeliveryKey, Event, Notice, ProviderKind,
+    ReceiptKey, ReceiptRefundKey, RefundSum,
 };
 
 /// An effect on a payment at a provider.
@@ -34,6 +35,38 @@ pub enum PaymentCommand {
         /// The money's identity there.
         provider_payment_id: String,
     },
+    /// Ask a person about something that a provider's statement and the books do not agree on, unless that was asked
+    /// before.
+    AskAboutStatement(Box<StatementQuestion>),
+}
+
+/// What a provider's statement and the books do not agree on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatementQuestion {
+    /// In what they differ.
+    pub kind: AlertKind,
+    /// The same whenever the same is found.
+    pub cause: String,
+    /// Our number of the payment.
+    pub payment_no: Option<String>,
+    /// Whose statement it is.
+    pub provider: ProviderKind,
+    /// The money's identity there.
+    pub provider_payment_id: Option<String>,
+    /// What the books have.
+    pub books: Option<Amount>,
+    /// What the statement has.
+    pub statement: Option<Amount>,
+    /// What a person needs to find it.
+    pub detail: String,
+}
+
+impl StatementQuestion {
+    /// The name that it goes through the door under.
+    pub fn door_key(&self) -> Key {
+        let parts = [self.provider.word(), self.kind.as_str(), &self.cause];
+        Key::of_service("statement", &parts.map(str::as_bytes))
+    }
 }
 
 /// A verified delivery of a provider.
@@ -94,7 +127,7 @@ impl PaymentCommand {
         match self {
             Self::TakeCallback(callback) => callback.notice.event.payment_no(),
             Self::Expire { payment_no } => Some(payment_no),
-            Self::ResolveAlert { .. } | Self::AskAboutUnmatched { .. } => None,
+            Self::ResolveAlert { .. } | Self::AskAboutUnmatched { .. } | Self::AskAboutStatement(_) => None,
         }
     }
 
@@ -105,7 +138,7 @@ impl PaymentCommand {
             Self::AskAboutUnmatched { provider, provider_payment_id } => {
                 Some((client, *provider, provider_payment_id.clone()))
             }
-            Self::ResolveAlert { .. } | Self::Expire { .. } => None,
+            Self::ResolveAlert { .. } | Self::Expire { .. } | Self::AskAboutStatement(_) => None,
         }
     }
 }

@@ -10,7 +10,7 @@ use payment_callback::{
 };
 
 use crate::announce;
-use crate::command::{CallbackCommand, PaymentCommand};
+use crate::command::{CallbackCommand, PaymentCommand, StatementQuestion};
 use crate::decide::Decision;
 use crate::ids::Ids;
 use crate::working_set::{Changes, WorkingSet};
@@ -35,6 +35,9 @@ pub(super) fn decide(
         PaymentCommand::AskAboutUnmatched { provider, provider_payment_id } => {
             let key = (client, *provider, provider_payment_id.clone());
             Ok(ask_about_unmatched(set, client, &key, ids, now))
+        }
+        PaymentCommand::AskAboutStatement(question) => {
+            Ok(ask_about_statement(set, client, question, ids, now))
         }
     }
 }
@@ -73,6 +76,7 @@ pub(super) fn place(
         order: Some(order.clone()),
         receipts: receipts.cloned().collect(),
         alerts: open_alerts(set, client),
+        refunds: Vec::new(),
     };
     let placed = announce::payments::order_placed(&order, ids, now);
     let mut new_id = || ids.take();
@@ -109,17 +113,18 @@ fn take_callback(
     let event = &callback.notice.event;
     let key = callback.receipt_key(client);
     let receipt = key.as_ref().and_then(|key| set.receipts.get(key));
-    let known = known(set, client, event.payment_no(), receipt);
+    let mut known = known(set, client, event.payment_no(), receipt);
+    let counted = callback.refund_key(client).and_then(|refund| set.refunds_known.get(&refund));
+    known.refunds.extend(counted.cloned());
     let asked = known.payment.as_ref().and_then(|payment| {
         let amount = payment.request?.amount;
         Some(KnownPayment { payment_no: &payment.payment_no, amount })
     });
     let decision = judge(event, asked.as_ref());
-    let counted = callback.refund_key(client).is_some_and(|refund| set.refunds_known.contains(&refund));
     let mut new_id = || ids.take();
     let mut case = Case::open(client, known, now, &mut new_id);
     let told = Told { endpoint: &callback.endpoint, provider: callback.provider, notice: &callback.notice };
-    let effect = if counted { Effect::None } else { case.receive(told) };
+    let effect = case.receive(told);
     let made = case.close();
     let record = recorded(callback.delivery_key(client), id, callback, (decision, effect), now);
     let mut changes = written(made, ids, now);
@@ -267,6 +272,36 @@ fn ask_about_unmatched(
     Decision { outcome, changes: written(made, ids, now) }
 }
 
+fn ask_about_statement(
+    set: &WorkingSet,
+    client: ClientId,
+    question: &StatementQuestion,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Decision {
+    if set.causes_known.contains(&(client, question.kind, question.cause.clone())) {
+        return Decision { outcome: Outcome::NothingDue, changes: Changes::default() };
+    }
+    let alert = Alert {
+        client_id: client,
+        id: AlertId(ids.take()),
+        kind: question.kind,
+        cause: question.cause.clone(),
+        payment_no: question.payment_no.clone(),
+        provider: question.provider,
+        provider_payment_id: question.provider_payment_id.clone(),
+        receipt_id: None,
+        expected: question.books,
+        received: question.statement,
+        detail: Some(question.detail.clone()),
+        resolution: None,
+        version: 1,
+        created_at: now,
+    };
+    let made = CaseChanges { alerts: vec![alert.clone()], ..CaseChanges::default() };
+    Decision { outcome: Outcome::AlertRaised(alert), changes: written(made, ids, now) }
+}
+
 /// All that was loaded of the payment of this number; a receipt's own number goes before what somebody calls it.
 fn known(
     set: &WorkingSet,
@@ -284,6 +319,7 @@ fn known(
             Some(id) => set.alerts.get(&(client, id)).cloned().into_iter().collect(),
             None => Vec::new(),
         },
+        refunds: Vec::new(),
     }
 }
 

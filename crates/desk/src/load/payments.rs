@@ -72,7 +72,7 @@ pub(super) async fn load_locked(
     if is_complete(set) { Ok(()) } else { Err(Fault::Conflict(Conflict::VersionMoved)) }
 }
 
-/// Which of the deliveries and refunds that the commands bring are known. A row that is added meanwhile is a unique
+/// Which of the deliveries, refunds and causes that the commands bring are known. A row that is added meanwhile is a unique
 /// violation.
 pub(super) async fn look_for_taken_keys(
     connection: &mut LaneConnection,
@@ -88,7 +88,13 @@ pub(super) async fn look_for_taken_keys(
         let keys = &needs.refunds;
         let known =
             ask(connection, async |connection| receipts::refunds_known(connection, keys).await).await?;
-        set.refunds_known.extend(known);
+        set.refunds_known.extend(known.into_iter().map(|refund| (refund.key(), refund)));
+    }
+    if !needs.causes.is_empty() {
+        let causes = &needs.causes;
+        let known =
+            ask(connection, async |connection| alerts::causes_known(connection, causes).await).await?;
+        set.causes_known.extend(known);
     }
     Ok(())
 }

@@ -26,7 +26,8 @@ use crate::secret::ListedKey;
 use crate::signature::{RsaPublicKey, base64_bytes};
 use api::AlipayApi;
 
-pub(super) const REGISTRATION: Registration = Registration { word: "alipay", build, answer };
+pub(super) const REGISTRATION: Registration =
+    Registration { word: "alipay", build, answer, payable: trade::payable };
 
 /// The settings of an endpoint.
 #[derive(Debug, Deserialize)]

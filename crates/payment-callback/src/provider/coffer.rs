@@ -4,7 +4,7 @@
 //! `{"id","event":"paid"|"failed","payment":…,"reference":<our payment_no>,"cents":8880,"currency":"EUR"}`.
 
 use chrono::{DateTime, Utc};
-use money::Currency;
+use money::{Amount, Currency};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -16,11 +16,12 @@ use crate::configuration::{self, UnknownSettings};
 use crate::event::{Event, Notice, ReportedAmount};
 use crate::freshness::{Tolerance, UnixSeconds};
 use crate::json::Json;
+use crate::payable::{Unpayable, payable_on_scale};
 use crate::provider_id::{our_number, provider_id, shown_word};
 use crate::secret::{ListedKey, NamedKey};
 use crate::signature::{HmacSha256, lower_hex_32};
 
-pub(super) const REGISTRATION: Registration = Registration { word: "coffer", build, answer };
+pub(super) const REGISTRATION: Registration = Registration { word: "coffer", build, answer, payable };
 
 #[derive(Debug, Deserialize)]
 struct Settings {
@@ -93,14 +94,19 @@ fn read(body: &Json, key_id: &str) -> Result<Notice, Rejection> {
 }
 
 /// Coffer counts every currency in hundredths, those that have none included.
+const CENTS: IntegerScale = IntegerScale { fraction_digits: 2, multiple_of: 1 };
+
 fn amount(body: &Json) -> ReportedAmount {
     let cents = body.get("cents");
     match read_currency(body.get("currency"), cents, Currency::from_code) {
-        Ok(currency) => {
-            read_integer(cents, currency, Some(IntegerScale { fraction_digits: 2, multiple_of: 1 }))
-        }
+        Ok(currency) => read_integer(cents, currency, Some(CENTS)),
         Err(unreadable) => unreadable,
     }
+}
+
+/// What Coffer cannot count is not asked for: 1.001 KWD would wait for ever.
+fn payable(amount: Amount) -> Result<(), Unpayable> {
+    payable_on_scale(amount, Some(CENTS))
 }
 
 /// Coffer takes any 2xx for an acknowledgement, and tries again after anything else.

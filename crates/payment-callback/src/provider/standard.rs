@@ -15,6 +15,7 @@ mod events;
 mod keys;
 
 use chrono::{DateTime, Utc};
+use money::Amount;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -26,13 +27,14 @@ use crate::configuration::{self, UnknownSettings};
 use crate::event::Notice;
 use crate::freshness::{Tolerance, UnixSeconds};
 use crate::json::Json;
+use crate::payable::Unpayable;
 use crate::provider_id::provider_id;
 use crate::secret::ListedKey;
 use crate::signature::base64_bytes;
 use api::StandardApi;
 use keys::{Signed, WebhookKey};
 
-pub(super) const REGISTRATION: Registration = Registration { word: "standard", build, answer };
+pub(super) const REGISTRATION: Registration = Registration { word: "standard", build, answer, payable };
 
 /// The settings of an endpoint.
 #[derive(Debug, Deserialize)]
@@ -114,6 +116,11 @@ fn versioned(list: &str) -> Result<Vec<(&str, &str)>, Rejection> {
         return Err(Reason::MalformedHeader.because("webhook-signature has no entry with a version"));
     }
     Ok(entries)
+}
+
+/// Amounts are decimal texts: whatever can be held can be written.
+fn payable(_amount: Amount) -> Result<(), Unpayable> {
+    Ok(())
 }
 
 /// Any 2xx acknowledges. A 410 would switch the endpoint off at the sender, so it is never answered.

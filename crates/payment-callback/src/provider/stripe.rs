@@ -28,7 +28,8 @@ use crate::secret::{ListedKey, NamedKey};
 use crate::signature::{HmacSha256, lower_hex_32};
 use api::StripeApi;
 
-pub(super) const REGISTRATION: Registration = Registration { word: "stripe", build, answer };
+pub(super) const REGISTRATION: Registration =
+    Registration { word: "stripe", build, answer, payable: scale::payable };
 
 /// Characters that a secret has behind `whsec_` at least. Stripe's have 32.
 const SECRET_CHARS_MIN: usize = 16;

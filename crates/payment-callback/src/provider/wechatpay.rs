@@ -29,7 +29,8 @@ use crate::signature::base64_bytes;
 use api::WechatpayApi;
 use keys::{ApiV3Key, ListedPlatformKey, PlatformKey};
 
-pub(super) const REGISTRATION: Registration = Registration { word: "wechatpay", build, answer };
+pub(super) const REGISTRATION: Registration =
+    Registration { word: "wechatpay", build, answer, payable: resource::payable };
 
 /// How a signature begins with which WeChat Pay tests, now and then, whether a receiver verifies at all.
 const PROBE: &str = "WECHATPAY/SIGNTEST/";

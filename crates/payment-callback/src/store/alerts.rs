@@ -8,7 +8,7 @@ use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
 use super::{optional, optional_amount, provider, word};
-use crate::{Alert, AlertAction, AlertId, AlertKind, ReceiptId, Resolution};
+use crate::{Alert, AlertAction, AlertCause, AlertId, AlertKind, ReceiptId, Resolution};
 
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] = &[
@@ -147,22 +147,28 @@ pub fn bind_unchanged(arguments: &mut PgArguments, alerts: &[(&Alert, i64)]) -> 
     Ok(())
 }
 
-const CAUSES_KNOWN: &str = "
-    SELECT a.kind, a.cause
-    FROM unnest($2::text[], $3::text[]) AS n (kind, cause)
-    JOIN payment_alerts a ON a.client_id = $1 AND a.kind = n.kind AND a.cause = n.cause
+/// Which causes have raised their alert.
+pub const CAUSES_KNOWN: &str = "
+    SELECT a.client_id, a.kind, a.cause
+    FROM unnest($1::uuid[], $2::text[], $3::text[]) AS n (client_id, kind, cause)
+    JOIN payment_alerts a ON a.client_id = n.client_id AND a.kind = n.kind AND a.cause = n.cause
     WHERE a.cause IS NOT NULL";
 
-/// Which of these causes have raised their alert, of these kinds.
+/// Which of these causes have raised their alert. One round trip.
 pub async fn causes_known(
     connection: &mut PgConnection,
-    client: ClientId,
-    causes: &[(AlertKind, &str)],
-) -> sqlx::Result<Vec<(AlertKind, String)>> {
-    let kinds: Vec<&str> = causes.iter().map(|(kind, _)| kind.as_str()).collect();
-    let texts: Vec<&str> = causes.iter().map(|(_, cause)| *cause).collect();
-    let rows = sqlx::query(CAUSES_KNOWN).bind(client).bind(kinds).bind(texts).fetch_all(connection).await?;
-    rows.iter().map(|row| Ok((word(row, "kind", AlertKind::from_word)?, row.try_get("cause")?))).collect()
+    causes: &[AlertCause],
+) -> sqlx::Result<Vec<AlertCause>> {
+    let clients: Vec<Uuid> = causes.iter().map(|(client, _, _)| client.0).collect();
+    let kinds: Vec<&str> = causes.iter().map(|(_, kind, _)| kind.as_str()).collect();
+    let texts: Vec<&str> = causes.iter().map(|(_, _, cause)| cause.as_str()).collect();
+    let rows = sqlx::query(CAUSES_KNOWN).bind(clients).bind(kinds).bind(texts).fetch_all(connection).await?;
+    rows.iter()
+        .map(|row| {
+            let kind = word(row, "kind", AlertKind::from_word)?;
+            Ok((row.try_get("client_id")?, kind, row.try_get("cause")?))
+        })
+        .collect()
 }
 
 const LIST: &str = "

@@ -16,6 +16,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("INSERT", INSERT),
     ("OF_PAYMENT", OF_PAYMENT),
     ("INSERT_BODIES", INSERT_BODIES),
+    ("CLIENTS_WITH_BODIES_DUE", CLIENTS_WITH_BODIES_DUE),
     ("DELETE_BODIES_DUE", DELETE_BODIES_DUE),
 ];
 
@@ -142,6 +143,27 @@ pub fn bind_bodies(arguments: &mut PgArguments, bodies: &[QuarantinedBody]) -> R
     arguments.add(column(bodies, |b| b.received_at))?;
     arguments.add(column(bodies, |b| b.delete_at))?;
     Ok(())
+}
+
+const CLIENTS_WITH_BODIES_DUE: &str = "
+    SELECT n.client_id
+    FROM unnest($1::uuid[]) AS n (client_id)
+    CROSS JOIN LATERAL (
+        SELECT b.delete_at
+        FROM quarantined_bodies b
+        WHERE b.client_id = n.client_id
+        ORDER BY b.delete_at
+        LIMIT 1
+    ) AS first
+    WHERE first.delete_at <= $2";
+
+/// Those of these clients that have bodies to be deleted: an entry of an index is read for each.
+pub async fn clients_with_bodies_due(
+    db: impl PgExecutor<'_>,
+    clients: &[ClientId],
+    now: DateTime<Utc>,
+) -> sqlx::Result<Vec<ClientId>> {
+    sqlx::query_scalar(CLIENTS_WITH_BODIES_DUE).bind(clients).bind(now).fetch_all(db).await
 }
 
 /// The rows are chosen in an array, once: as a set after `IN` they may be chosen anew for each row.

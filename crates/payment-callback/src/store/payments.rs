@@ -21,6 +21,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("UNCHANGED", UNCHANGED),
     ("FIND", FIND),
     ("NUMBERED", NUMBERED),
+    ("CLIENTS_DUE", CLIENTS_DUE),
     ("DUE", DUE),
 ];
 
@@ -178,8 +179,30 @@ pub async fn numbered(
     rows.iter().map(payment_from).collect()
 }
 
+const CLIENTS_DUE: &str = "
+    SELECT n.client_id
+    FROM unnest($1::uuid[]) AS n (client_id)
+    CROSS JOIN LATERAL (
+        SELECT p.expires_at
+        FROM payments p
+        WHERE p.client_id = n.client_id
+          AND p.status = 'pending'
+        ORDER BY p.expires_at
+        LIMIT 1
+    ) AS soonest
+    WHERE soonest.expires_at <= $2";
+
+/// Those of these clients that [`due`] finds something of: an entry of an index is read for each.
+pub async fn clients_due(
+    db: impl PgExecutor<'_>,
+    clients: &[ClientId],
+    now: DateTime<Utc>,
+) -> sqlx::Result<Vec<ClientId>> {
+    sqlx::query_scalar(CLIENTS_DUE).bind(clients).bind(now).fetch_all(db).await
+}
+
 const DUE: &str = "
-    SELECT payment_no
+    SELECT payment_no, version
     FROM payments
     WHERE client_id = $1
       AND status = 'pending'
@@ -188,15 +211,15 @@ const DUE: &str = "
     LIMIT $3
     FOR NO KEY UPDATE SKIP LOCKED";
 
-/// The numbers of a client's payments whose time is over, the longest overdue first. What somebody is changing at this
-/// moment is passed over.
+/// The numbers of a client's payments whose time is over, each with the version that it has, the longest overdue first.
+/// What somebody is changing at this moment is passed over.
 pub async fn due(
     db: impl PgExecutor<'_>,
     client: ClientId,
     now: DateTime<Utc>,
     limit: i64,
-) -> sqlx::Result<Vec<String>> {
-    sqlx::query_scalar(DUE).bind(client).bind(now).bind(limit).fetch_all(db).await
+) -> sqlx::Result<Vec<(String, i64)>> {
+    sqlx::query_as(DUE).bind(client).bind(now).bind(limit).fetch_all(db).await
 }
 
 fn payment_from(row: &PgRow) -> sqlx::Result<Payment> {

@@ -26,6 +26,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("REFUNDS_KNOWN", REFUNDS_KNOWN),
     ("INSERT_REFUNDS", INSERT_REFUNDS),
     ("OF_PAYMENT", OF_PAYMENT),
+    ("CLIENTS_PARKED_SINCE", CLIENTS_PARKED_SINCE),
     ("PARKED_SINCE", PARKED_SINCE),
 ];
 
@@ -199,29 +200,36 @@ pub fn bind_unchanged(arguments: &mut PgArguments, receipts: &[(&Receipt, i64)])
     Ok(())
 }
 
-/// Which of these refunds are known.
+/// Reads those of these refunds that are known.
 pub const REFUNDS_KNOWN: &str = "
-    SELECT n.client_id, n.provider, n.provider_refund_id
+    SELECT f.client_id, f.provider, f.provider_refund_id, f.provider_payment_id, f.currency, f.amount, f.created_at
     FROM unnest($1::uuid[], $2::text[], $3::text[]) AS n (client_id, provider, provider_refund_id)
     JOIN receipt_refunds f ON f.client_id = n.client_id
                           AND f.provider = n.provider
                           AND f.provider_refund_id = n.provider_refund_id";
 
-/// Which of these refunds are known. One round trip.
+/// Those of these refunds that are known. One round trip.
 pub async fn refunds_known(
     connection: &mut PgConnection,
     keys: &[ReceiptRefundKey],
-) -> sqlx::Result<Vec<ReceiptRefundKey>> {
+) -> sqlx::Result<Vec<ReceiptRefund>> {
     let clients: Vec<Uuid> = keys.iter().map(|(client, _, _)| client.0).collect();
     let providers: Vec<&str> = keys.iter().map(|(_, provider, _)| provider.word()).collect();
     let ids: Vec<&str> = keys.iter().map(|(_, _, id)| id.as_str()).collect();
     let rows =
         sqlx::query(REFUNDS_KNOWN).bind(clients).bind(providers).bind(ids).fetch_all(connection).await?;
-    rows.iter()
-        .map(|row| {
-            Ok((row.try_get("client_id")?, provider(row, "provider")?, row.try_get("provider_refund_id")?))
-        })
-        .collect()
+    rows.iter().map(refund_from).collect()
+}
+
+fn refund_from(row: &PgRow) -> sqlx::Result<ReceiptRefund> {
+    Ok(ReceiptRefund {
+        client_id: row.try_get("client_id")?,
+        provider: provider(row, "provider")?,
+        provider_payment_id: row.try_get("provider_payment_id")?,
+        provider_refund_id: row.try_get("provider_refund_id")?,
+        amount: amount(row, "amount", currency_from(row.try_get("currency")?)?)?,
+        created_at: row.try_get("created_at")?,
+    })
 }
 
 /// Adds refunds: `$1` to `$7`, see [`bind_refunds`].
@@ -263,27 +271,56 @@ pub async fn of_payment(
     rows.iter().map(receipt_from).collect()
 }
 
+const CLIENTS_PARKED_SINCE: &str = "
+    SELECT n.client_id
+    FROM unnest($1::uuid[]) AS n (client_id)
+    CROSS JOIN LATERAL (
+        SELECT r.created_at
+        FROM payment_receipts r
+        WHERE r.client_id = n.client_id
+          AND r.state = 'unmatched'
+          AND r.open_alert_id IS NULL
+          AND (r.received > 0 OR r.refund_told > 0)
+        ORDER BY r.created_at
+        LIMIT 1
+    ) AS oldest
+    WHERE oldest.created_at <= $2";
+
+/// Those of these clients that [`parked_since`] finds something of: an entry of an index is read for each.
+pub async fn clients_parked_since(
+    db: impl PgExecutor<'_>,
+    clients: &[ClientId],
+    since: DateTime<Utc>,
+) -> sqlx::Result<Vec<ClientId>> {
+    sqlx::query_scalar(CLIENTS_PARKED_SINCE).bind(clients).bind(since).fetch_all(db).await
+}
+
 const PARKED_SINCE: &str = "
-    SELECT provider, provider_payment_id
+    SELECT provider, provider_payment_id, version
     FROM payment_receipts
     WHERE client_id = $1
       AND state = 'unmatched'
       AND open_alert_id IS NULL
+      AND (received > 0 OR refund_told > 0)
       AND created_at <= $2
     ORDER BY created_at
     LIMIT $3
     FOR NO KEY UPDATE SKIP LOCKED";
 
-/// A client's receipts that have been parked since a time without anybody being asked about them. What somebody is
-/// changing at this moment is passed over.
+/// A client's receipts that have been parked since a time without anybody being asked about them, each with the version
+/// that it has. What somebody is changing at this moment is passed over.
 pub async fn parked_since(
     db: impl PgExecutor<'_>,
     client: ClientId,
     since: DateTime<Utc>,
     limit: i64,
-) -> sqlx::Result<Vec<(ProviderKind, String)>> {
+) -> sqlx::Result<Vec<(ProviderKind, String, i64)>> {
     let rows = sqlx::query(PARKED_SINCE).bind(client).bind(since).bind(limit).fetch_all(db).await?;
-    rows.iter().map(|row| Ok((provider(row, "provider")?, row.try_get("provider_payment_id")?))).collect()
+    rows.iter()
+        .map(|row| {
+            Ok((provider(row, "provider")?, row.try_get("provider_payment_id")?, row.try_get("version")?))
+        })
+        .collect()
 }
 
 fn receipt_from(row: &PgRow) -> sqlx::Result<Receipt> {

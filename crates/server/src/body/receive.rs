@@ -21,7 +21,7 @@ const DISCARDING_TIME_MAX: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 ///
-/// `content-too-large`; `malformed-json` when the client's stream breaks, which nobody will read.
+/// `content-too-large`; `malformed-request` when the body breaks off, or the lengths of its chunks cannot be read.
 pub async fn receive(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
     let too_large =
         || Problem::new(Slug::ContentTooLarge, format!("the body has more than {bytes_max} bytes"));
@@ -34,7 +34,12 @@ pub async fn receive(body: Body, bytes_max: usize) -> Result<Bytes, Problem> {
         return Err(too_large());
     }
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| Problem::new(Slug::MalformedJson, "the body ended before its end"))?;
+        let chunk = chunk.map_err(|_| {
+            Problem::new(
+                Slug::MalformedRequest,
+                "the body ended before its end, or its chunks cannot be read",
+            )
+        })?;
         if received.len() + chunk.len() > bytes_max {
             discard_chunks(chunks).await;
             return Err(too_large());

@@ -156,7 +156,7 @@ async fn compare(
         FormatWord::Json => Format::Json,
     };
     let mut raising = match arguments.raise_alerts {
-        true => Some(Raising::begin(database.options(), client_id, arguments.provider).await?),
+        true => Some(Raising::begin(database.options(), configuration, client_id, arguments).await?),
         false => None,
     };
     let mut report = Report::begin(Output::open(arguments.output.as_deref())?, format).context(UNWRITABLE)?;

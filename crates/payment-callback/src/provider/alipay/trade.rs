@@ -1,14 +1,25 @@
 //! What a notification of a trade means.
 
 use encoding_rs::Encoding;
-use money::Currency;
+use money::{Amount, Currency};
 
 use super::Alipay;
-use crate::amount_reading::read_yuan;
+use crate::amount_reading::{FEN_MAX, read_yuan};
 use crate::event::{Event, Notice, Refund, RefundOutcome, RefundSum, ReportedAmount};
 use crate::form::Form;
+use crate::payable::Unpayable;
 use crate::provider::Rejection;
 use crate::provider_id::{our_number, provider_id, shown_subject, shown_word};
+
+/// Alipay is paid in yuan, and writes nine digits before the point.
+pub(super) fn payable(amount: Amount) -> Result<(), Unpayable> {
+    let most = Amount::from_minor_units(FEN_MAX, cny()).expect("eleven digits are an amount");
+    match amount.currency() == cny() {
+        false => Err(Unpayable::Currency(amount.currency())),
+        true if amount.minor_units() > FEN_MAX => Err(Unpayable::TooMuch { most }),
+        true => Ok(()),
+    }
+}
 
 impl Alipay {
     /// Reads a form whose signature was found right.

@@ -1,8 +1,9 @@
 //! How Stripe counts each currency. <https://docs.stripe.com/currencies>
 
-use money::Currency;
+use money::{Amount, Currency};
 
 use crate::amount_reading::IntegerScale;
+use crate::payable::{Unpayable, payable_on_scale};
 
 /// Counted in whole units.
 const ZERO_DECIMAL: [&str; 15] =
@@ -25,6 +26,11 @@ pub(super) fn scale_of(currency: Currency) -> Option<IntegerScale> {
         _ => return None,
     };
     Some(IntegerScale { fraction_digits, multiple_of })
+}
+
+/// Whether Stripe counts so much exactly.
+pub(super) fn payable(amount: Amount) -> Result<(), Unpayable> {
+    payable_on_scale(amount, scale_of(amount.currency()))
 }
 
 #[cfg(test)]

@@ -1,17 +1,23 @@
 //! What a notification carries, decrypted, and what that means.
 
-use money::Currency;
+use money::{Amount, Currency};
 
 use super::{Recipient, Wechatpay};
 use crate::amount_reading::{IntegerScale, read_currency, read_integer};
 use crate::event::{Event, Notice, Refund, RefundOutcome, RefundSum, ReportedAmount};
 use crate::json::Json;
+use crate::payable::Unpayable;
 use crate::provider::{Reason, Rejection};
 use crate::provider_id::{our_number, provider_id, shown_subject, shown_word};
 use crate::signature::base64_bytes;
 
 /// The one way in which contents are encrypted.
 const ALGORITHM: &str = "AEAD_AES_256_GCM";
+
+/// WeChat Pay takes yuan from a merchant in the mainland, which is what its API v3 is asked for here.
+pub(super) fn payable(amount: Amount) -> Result<(), Unpayable> {
+    if amount.currency() == cny() { Ok(()) } else { Err(Unpayable::Currency(amount.currency())) }
+}
 
 impl Wechatpay {
     /// Reads a notification whose signature was found right.

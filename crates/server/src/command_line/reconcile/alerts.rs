@@ -1,38 +1,52 @@
 //! Differences that become payment alerts, each once however often it is found.
 
-use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use ::client::ClientId;
 use ::reconciliation::{Difference, DifferenceKind, Subject, Told};
-use anyhow::Context;
-use chrono::{DateTime, Utc};
-use desk::ids::Ids;
-use desk::store::{Saved, Statements, Writes};
-use desk::working_set::{Changes, WorkingSet};
-use desk::{Clock, SystemClock, announce};
-use payment_callback::store::alerts::causes_known;
-use payment_callback::{Alert, AlertId, AlertKind, CaseChanges, ProviderKind};
+use anyhow::{Context, bail};
+use desk::command::{PaymentCommand, StatementQuestion};
+use desk::schema::Database;
+use desk::{Answered, Command, Desk, Hooks, Metrics, Outcome, SystemClock};
+use futures::future::join_all;
+use idempotency::fingerprint::Meaning;
+use idempotency::{Answer, Name};
+use payment_callback::{AlertKind, ProviderKind};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection, PgConnection};
-use uuid::Uuid;
 
-/// Alerts that are raised in one transaction at most.
-const ALERTS_MAX: usize = 256;
+use super::ReconcileArguments;
+use crate::configuration::Configuration;
+use crate::render::render;
 
-/// Tries of a transaction that another reconciliation of the same statement gets in the way of.
+/// What the effect is recorded as.
+const OPERATION: &str = "ask about a statement";
+
+/// What stands for the id of a request in these commands.
+const REQUEST_ID: &str = "reconcile";
+
+/// Questions that are asked at once: they fill a batch of the desk or two.
+const ASKED_AT_ONCE: usize = 256;
+
+/// Tries of a question that the desk cannot take now.
 const TRIES_MAX: u32 = 10;
+
+/// How long another process is waited for that asks the same.
+const WAIT: Duration = Duration::from_secs(5);
 
 /// The alerts of a reconciliation, as its differences are found.
 ///
-/// Each is saved as the desk saves what it decides, with the event that tells of it. It does not come through the desk's
-/// door: what makes it happen once is its own cause, which is unique for ever, and not a record that is deleted one day.
-#[derive(Debug)]
+/// Each is a command like any other, under a name that follows from what is asked: found once more, it is answered from
+/// its record, and when that is gone, from the alert itself, whose cause is unique for ever.
 pub struct Raising {
-    connection: PgConnection,
+    desk: Desk,
     client_id: ClientId,
     provider: ProviderKind,
-    waiting: Vec<Alert>,
+    /// The statement's name, by which a line that cannot be read is known.
+    file: String,
+    waiting: Vec<StatementQuestion>,
     unidentified: u64,
     raised: Raised,
 }
@@ -60,135 +74,139 @@ impl fmt::Display for Raised {
 }
 
 impl Raising {
-    /// Begins, on a connection of its own: the other one reads while this one writes.
+    /// Begins, with a desk of its own: the reconciliation reads on while this one writes.
     pub async fn begin(
         owner: &PgConnectOptions,
+        configuration: &Configuration,
         client_id: ClientId,
-        provider: ProviderKind,
+        arguments: &ReconcileArguments,
     ) -> anyhow::Result<Self> {
-        let connection = PgConnection::connect_with(owner).await.context("cannot raise alerts")?;
-        let (waiting, raised) = (Vec::new(), Raised::default());
-        Ok(Self { connection, client_id, provider, waiting, unidentified: 0, raised })
+        let database = Database::connect(owner.clone(), 1).await.context("cannot raise alerts")?;
+        let desk = Desk::open(
+            database,
+            configuration.desk_settings(),
+            Arc::new(SystemClock),
+            Arc::new(render),
+            Hooks::default(),
+            Metrics::default(),
+        );
+        Ok(Self {
+            desk,
+            client_id,
+            provider: arguments.provider,
+            file: file_name(&arguments.file),
+            waiting: Vec::new(),
+            unidentified: 0,
+            raised: Raised::default(),
+        })
     }
 
-    /// Takes a difference; it is saved together with others.
+    /// Takes a difference; it is asked about together with others.
     pub async fn add(&mut self, difference: Difference) -> anyhow::Result<()> {
-        let Some(kind) = kind(difference.kind) else {
-            self.unidentified += u64::from(is_unidentified(&difference));
-            return Ok(());
-        };
+        let kind = kind(difference.kind);
+        self.unidentified += u64::from(is_unidentified(&difference));
         // What cannot be read may be the very line that is missed.
         if kind == AlertKind::MissingThere && self.unidentified > 0 {
             self.raised.withheld += 1;
             return Ok(());
         }
-        let Some(cause) = difference.cause() else { return Ok(()) };
-        self.waiting.push(self.alert(kind, cause, difference));
-        if self.waiting.len() >= ALERTS_MAX { self.save().await } else { Ok(()) }
+        let Some(cause) = difference.cause(&self.file) else { return Ok(()) };
+        self.waiting.push(self.question(kind, cause, difference));
+        if self.waiting.len() >= ASKED_AT_ONCE { self.ask().await } else { Ok(()) }
     }
 
-    /// Saves what is left, and answers what became of all.
+    /// Asks what is left, and answers what became of all.
     pub async fn finish(mut self) -> anyhow::Result<Raised> {
-        self.save().await?;
-        self.connection.close().await?;
-        Ok(self.raised)
+        let asked = self.ask().await;
+        self.desk.drain().await;
+        asked.map(|()| self.raised)
     }
 
-    fn alert(&self, kind: AlertKind, cause: String, difference: Difference) -> Alert {
+    fn question(&self, kind: AlertKind, cause: String, difference: Difference) -> StatementQuestion {
         let told = |told: &Option<Told>| told.as_ref().and_then(|told| told.amount);
         let number = |told: &Option<Told>| told.as_ref().and_then(|told| told.payment_no.clone());
-        Alert {
-            client_id: self.client_id,
-            id: AlertId(new_id()),
+        StatementQuestion {
             kind,
             cause,
             payment_no: number(&difference.books).or(number(&difference.statement)),
             provider: self.provider,
-            receipt_id: None,
-            expected: told(&difference.books),
-            received: told(&difference.statement),
-            detail: Some(detail(&difference)),
+            books: told(&difference.books),
+            statement: told(&difference.statement),
+            detail: detail(&difference),
             provider_payment_id: difference.payment_id,
-            resolution: None,
-            version: 1,
-            created_at: SystemClock.now(),
         }
     }
 
-    async fn save(&mut self) -> anyhow::Result<()> {
-        let alerts = std::mem::take(&mut self.waiting);
-        if alerts.is_empty() {
-            return Ok(());
-        }
-        for _ in 1..TRIES_MAX {
-            match self.try_to_save(&alerts).await {
-                Err(error) if is_taken(&error) => {}
-                saved => return saved.context("cannot raise alerts"),
+    async fn ask(&mut self) -> anyhow::Result<()> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for _ in 0..TRIES_MAX {
+            let replies = join_all(waiting.iter().map(|question| {
+                let request = request(self.client_id, question.clone());
+                async { self.desk.submit(request, Some(WAIT)).await.answered }
+            }));
+            let mut again = Vec::new();
+            for (question, answered) in waiting.into_iter().zip(replies.await) {
+                match answered {
+                    Answered::Ran(answer) if answer != nothing_due() => self.raised.new += 1,
+                    Answered::Ran(_) | Answered::Replayed(_) => self.raised.known += 1,
+                    Answered::Reused | Answered::Failed => bail!("cannot raise alerts: the log says why"),
+                    Answered::InProgress
+                    | Answered::Contended
+                    | Answered::Overloaded
+                    | Answered::Unavailable
+                    | Answered::OutcomeUnknown => again.push(question),
+                }
             }
+            if again.is_empty() {
+                return Ok(());
+            }
+            waiting = again;
         }
-        self.try_to_save(&alerts).await.context("cannot raise alerts")
-    }
-
-    async fn try_to_save(&mut self, alerts: &[Alert]) -> sqlx::Result<()> {
-        let mut transaction = self.connection.begin().await?;
-        let causes: Vec<(AlertKind, &str)> =
-            alerts.iter().map(|alert| (alert.kind, alert.cause.as_str())).collect();
-        let mut seen: BTreeSet<(&str, String)> = causes_known(&mut transaction, self.client_id, &causes)
-            .await?
-            .into_iter()
-            .map(|(kind, cause)| (kind.as_str(), cause))
-            .collect();
-        let new: Vec<Alert> = alerts
-            .iter()
-            .filter(|alert| seen.insert((alert.kind.as_str(), alert.cause.clone())))
-            .cloned()
-            .collect();
-        let count = new.len();
-        if count > 0 {
-            let saved = desk::store::save(&mut transaction, &mut Statements::default(), writes(new)).await?;
-            debug_assert_eq!(saved, Saved::AsDecided, "what is new has no version that could move");
-        }
-        transaction.commit().await?;
-        self.raised.new += count as u64;
-        self.raised.known += (alerts.len() - count) as u64;
-        Ok(())
+        bail!("cannot raise alerts: the database is away, or others are faster each time")
     }
 }
 
-/// The rows of alerts, with the events that tell of them.
-fn writes(alerts: Vec<Alert>) -> Writes {
-    let now: DateTime<Utc> = alerts[0].created_at;
-    let made = CaseChanges { alerts, ..CaseChanges::default() };
-    let events = announce::payments::of_case(&made, &mut Ids::beginning_with(new_id()), now);
-    let mut set = WorkingSet::default();
-    set.apply(Changes { alerts: made.alerts, events, ..Changes::default() });
-    Writes { rows: set.into_rows(), ..Writes::default() }
+fn request(client_id: ClientId, question: StatementQuestion) -> desk::Request {
+    desk::Request {
+        name: Name { client_id, key: question.door_key() },
+        fingerprint: Meaning::of(OPERATION).field("cause", &question.cause).fingerprint(),
+        operation: OPERATION,
+        command: Command::Payment(PaymentCommand::AskAboutStatement(Box::new(question))),
+        request_id: REQUEST_ID.to_owned(),
+    }
 }
 
-/// Whether another has raised one of them since they were looked for.
-fn is_taken(error: &sqlx::Error) -> bool {
-    error.as_database_error().is_some_and(|error| error.is_unique_violation())
+/// The answer to a question that was asked before and whose record is gone.
+fn nothing_due() -> Answer {
+    render(&Outcome::NothingDue, REQUEST_ID).answer
 }
 
-/// The kind of alert for a kind of difference. What cannot be read is a matter of the file.
-fn kind(kind: DifferenceKind) -> Option<AlertKind> {
+/// The name of the statement, without its directory, so that it may lie elsewhere the next time.
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or("-".into(), |name| name.to_string_lossy()).into_owned()
+}
+
+/// The kind of alert for a kind of difference.
+fn kind(kind: DifferenceKind) -> AlertKind {
     match kind {
-        DifferenceKind::Unreadable => None,
-        DifferenceKind::DuplicateLine => Some(AlertKind::DuplicateLine),
-        DifferenceKind::MissingHere => Some(AlertKind::MissingHere),
-        DifferenceKind::MissingThere => Some(AlertKind::MissingThere),
-        DifferenceKind::CurrencyDiffers => Some(AlertKind::CurrencyDiffers),
-        DifferenceKind::AmountDiffers => Some(AlertKind::AmountDiffers),
-        DifferenceKind::PaymentNoDiffers => Some(AlertKind::PaymentNoDiffers),
+        DifferenceKind::Unreadable => AlertKind::UnreadableLine,
+        DifferenceKind::DuplicateLine => AlertKind::DuplicateLine,
+        DifferenceKind::MissingHere => AlertKind::MissingHere,
+        DifferenceKind::MissingThere => AlertKind::MissingThere,
+        DifferenceKind::CurrencyDiffers => AlertKind::CurrencyDiffers,
+        DifferenceKind::AmountDiffers => AlertKind::AmountDiffers,
+        DifferenceKind::PaymentNoDiffers => AlertKind::PaymentNoDiffers,
     }
 }
 
-fn is_unidentified(unreadable: &Difference) -> bool {
-    match unreadable.subject {
-        None => true,
-        Some(Subject::Payment) => false,
-        Some(Subject::Refund) => unreadable.refund_id.is_none(),
-    }
+/// Whether it is a line of which nobody can read what it is about.
+fn is_unidentified(difference: &Difference) -> bool {
+    difference.kind == DifferenceKind::Unreadable
+        && match difference.subject {
+            None => true,
+            Some(Subject::Payment) => false,
+            Some(Subject::Refund) => difference.refund_id.is_none(),
+        }
 }
 
 /// What a person needs to find it in the statement.
@@ -219,12 +237,4 @@ fn detail(difference: &Difference) -> String {
         difference.detail.clone(),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is an edge where ids are made: nobody asks for an alert by a request"
-)]
-fn new_id() -> Uuid {
-    Uuid::now_v7()
 }

@@ -7,15 +7,15 @@ use desk::Command;
 use idempotency::fingerprint::Meaning;
 use money::{Amount, Currency};
 use order::{PaymentMethod, PaymentTerms};
-use payment_callback::ProviderKind;
 use payment_callback::payment::is_payment_no;
+use payment_callback::{ProviderKind, Unpayable};
 use rand::Rng;
 use rand::distr::Alphanumeric;
 use utoipa::ToSchema;
 
 use super::{OrderBody, OrderItemBody};
 use crate::app::AppState;
-use crate::body::{Fields, Json, RequestBody, words};
+use crate::body::{Fault, Fields, Json, RequestBody, words};
 use crate::path::Nothing;
 use crate::problem::{Problem, Slug};
 use crate::submission::Submission;
@@ -137,6 +137,19 @@ fn payment_no(json: &Json) -> Result<String, String> {
     }
 }
 
+/// The fault of an order whose payment would wait for an amount that its provider can never report.
+fn never_settled(provider: ProviderKind, amount: Amount, unpayable: Unpayable) -> Problem {
+    let (pointer, other) = match unpayable {
+        Unpayable::Currency(_) => ("/currency", "currency"),
+        Unpayable::Step { .. } | Unpayable::TooMuch { .. } => ("/amount", "amount"),
+    };
+    let detail = format!(
+        "{amount} {} could never be settled exactly at {provider}: {unpayable}; choose another {other}, or another provider",
+        amount.currency()
+    );
+    Problem::validation_failed(vec![Fault::new(pointer, detail)])
+}
+
 /// A number that nobody can guess: 32 characters of 62, so about 190 random bits. Whoever knows a payment's number could
 /// start a payment under it at the provider.
 fn new_payment_no() -> String {
@@ -176,6 +189,7 @@ pub async fn place_order(State(state): State<AppState>, request: Request) -> Res
                 let detail = format!("the client has no callback endpoint for the provider {provider}");
                 Problem::new(Slug::ProviderNotConfigured, detail)
             })?;
+            provider.payable(amount).map_err(|unpayable| never_settled(provider, amount, unpayable))?;
             PaymentTerms::Provider {
                 provider: provider.word(),
                 payment_no: payment_no.unwrap_or_else(new_payment_no),

@@ -1,0 +1,159 @@
+//! What a person is asked, and what is not worth a question.
+
+use chrono::TimeDelta;
+use payment_callback::{
+    AlertAction, AlertKind, Effect, PaymentStatus, ProviderKind, ReceiptState, RefundOutcome,
+};
+
+use crate::books::{Books, OWED, cny, ended, exact, paid, refunded, refunded_in_all, smudged};
+
+fn kinds(books: &Books) -> Vec<AlertKind> {
+    books.open_alerts().iter().map(|alert| alert.kind).collect()
+}
+
+#[test]
+fn only_the_exact_amount_settles() {
+    for amount in ["88.79", "88.81", "0.01", "0.00", "8880.00", "888.00"] {
+        let mut books = Books::with_order();
+        assert_eq!(books.take(&paid("m", exact(amount))), Effect::Held, "{amount}");
+        assert_eq!(books.state("m"), ReceiptState::Mismatched, "{amount}");
+        assert_eq!(kinds(&books), [AlertKind::Mismatched], "{amount}");
+    }
+    let mut books = Books::with_order();
+    assert_eq!(books.take(&paid("m", exact(OWED))), Effect::Settled);
+    assert_eq!(books.open_alerts().len(), 0);
+}
+
+#[test]
+fn what_is_no_amount_is_late_or_in_excess_where_money_would_be() {
+    let mut settled = Books::with_order();
+    settled.take(&paid("m", exact(OWED)));
+    let mut expired = Books::with_order();
+    expired.pass_expiry();
+    let mut elsewhere = Books::with_order();
+    let alipay = ProviderKind::from_word("alipay").unwrap();
+    assert_eq!(elsewhere.take_from(alipay, &paid("n", smudged("88,80"))), Effect::Held);
+    assert_eq!(kinds(&elsewhere), [AlertKind::Excess]);
+    for (mut books, state, kind) in [
+        (settled, ReceiptState::Excess, AlertKind::Excess),
+        (expired, ReceiptState::Late, AlertKind::Late),
+        (Books::with_order(), ReceiptState::Mismatched, AlertKind::Mismatched),
+        (Books::new(), ReceiptState::Unmatched, AlertKind::Mismatched),
+    ] {
+        assert_eq!(books.take(&paid("n", smudged("88,80"))), Effect::Held);
+        assert_eq!((books.state("n"), kinds(&books)), (state, vec![kind]));
+        assert_eq!(books.receipt("n").unreadable.as_deref(), Some("88,80 CNY"));
+    }
+}
+
+#[test]
+fn an_amount_that_can_be_read_takes_the_place_of_one_that_could_not() {
+    for order_first in [true, false] {
+        let mut books = if order_first { Books::with_order() } else { Books::new() };
+        books.take(&paid("m", smudged("88,80")));
+        books.take(&paid("m", smudged("88;80")));
+        assert_eq!(books.open_alerts()[0].detail.as_deref(), Some("the provider reports 88;80 CNY"));
+        books.take(&paid("m", exact(OWED)));
+        books.place();
+        assert_eq!(books.state("m"), ReceiptState::Settled);
+        assert_eq!(books.receipt("m").unreadable, None);
+        assert_eq!(books.open_alerts().len(), 0, "the question is answered");
+    }
+}
+
+#[test]
+fn the_same_amount_once_more_answers_what_could_not_be_read_in_between() {
+    let mut books = Books::with_order();
+    books.take(&paid("m", exact(OWED)));
+    books.take(&paid("m", smudged("?")));
+    assert_eq!((books.state("m"), kinds(&books)), (ReceiptState::Settled, vec![AlertKind::Mismatched]));
+    books.take(&paid("m", exact(OWED)));
+    assert_eq!(books.receipt("m").unreadable, None);
+    assert_eq!(books.open_alerts().len(), 0);
+}
+
+#[test]
+fn an_order_is_not_paid_by_an_amount_that_the_provider_has_taken_back_into_the_unreadable() {
+    let mut books = Books::new();
+    books.take(&paid("m", exact(OWED)));
+    books.take(&paid("m", smudged("?")));
+    books.place();
+    assert_eq!((books.state("m"), kinds(&books)), (ReceiptState::Mismatched, vec![AlertKind::Mismatched]));
+    books.take(&paid("m", exact(OWED)));
+    assert_eq!(books.state("m"), ReceiptState::Settled);
+}
+
+#[test]
+fn the_question_about_parked_money_is_about_what_there_is_now() {
+    let mut books = Books::new();
+    books.take(&paid("m", exact("5.00")));
+    books.ask_about_unmatched("m");
+    assert_eq!(books.open_alerts()[0].received, Some(cny("5.00")));
+    books.take(&paid("m", exact("7.00")));
+    let open = books.open_alerts();
+    assert_eq!((open.len(), open[0].kind, open[0].received), (1, AlertKind::Unmatched, Some(cny("7.00"))));
+}
+
+#[test]
+fn nobody_is_asked_about_nothing() {
+    let mut books = Books::new();
+    let stuck = ended(refunded("m", "r", "1.00"), RefundOutcome::Abnormal);
+    books.take(&stuck);
+    assert_eq!(kinds(&books), [AlertKind::RefundAttention]);
+    books.ask_about_unmatched("m");
+    assert_eq!(kinds(&books), [AlertKind::RefundAttention]);
+    books.place();
+    assert_eq!(books.state("m"), ReceiptState::Unmatched, "no money has come that could be wrong");
+    assert_eq!(books.take(&paid("m", exact(OWED))), Effect::Settled);
+}
+
+#[test]
+fn a_refund_whose_payment_is_never_told_of_is_asked_about_until_it_is() {
+    let mut books = Books::new();
+    books.take(&refunded_in_all("m", "1.00"));
+    books.ask_about_unmatched("m");
+    let open = books.open_alerts();
+    assert_eq!((open[0].kind, open[0].received), (AlertKind::RefundMismatched, Some(cny("1.00"))));
+    assert_eq!(books.take(&paid("m", exact(OWED))), Effect::Parked);
+    assert_eq!(books.open_alerts().len(), 0);
+    books.ask_about_unmatched("m");
+    assert_eq!(kinds(&books), [AlertKind::Unmatched], "parked money is a question of its own");
+}
+
+#[test]
+fn a_known_refund_of_other_money_or_of_another_amount_is_asked_about_and_gives_nothing_back() {
+    let mut books = Books::with_order();
+    books.take(&paid("m", exact(OWED)));
+    books.take(&paid("n", exact("9.00")));
+    assert_eq!(books.take(&refunded("m", "r", "5.00")), Effect::Refunded);
+    let balances = books.balances();
+    assert_eq!(books.take(&refunded("m", "r", "5.00")), Effect::None, "the same once more");
+    for other in [refunded("n", "r", "5.00"), refunded("m", "r", "6.00")] {
+        assert_eq!(books.take(&other), Effect::Held);
+    }
+    let kinds = kinds(&books);
+    assert_eq!(kinds.iter().filter(|kind| **kind == AlertKind::RefundMismatched).count(), 2);
+    let detail = "the refund r counts already, as 5.00 CNY of the money m";
+    assert!(books.open_alerts().iter().any(|alert| alert.detail.as_deref() == Some(detail)));
+    assert_eq!(books.balances(), balances);
+    let stuck = ended(refunded("m", "r", "5.00"), RefundOutcome::Abnormal);
+    assert_eq!(books.take(&stuck), Effect::None, "that it was stuck is older news");
+}
+
+#[test]
+fn a_decision_ends_once_and_money_that_comes_late_is_owed_back() {
+    let mut books = Books::with_order();
+    books.pass(TimeDelta::minutes(30));
+    assert!(books.expire());
+    assert!(!books.expire(), "once");
+    books.take(&paid("m", exact(OWED)));
+    assert_eq!(books.state("m"), ReceiptState::Late);
+    let alert = books.open_alerts()[0].id;
+    assert!(books.resolve(alert, AlertAction::Accept).is_err());
+    books.resolve(alert, AlertAction::Refund).unwrap();
+    assert!(books.resolve(alert, AlertAction::Dismiss).is_err());
+    assert_eq!(books.payment.as_ref().unwrap().status, PaymentStatus::Expired);
+    assert_eq!(books.balances()["refunds_owed CNY"], 8_880);
+    books.take(&refunded_in_all("m", OWED));
+    assert_eq!(books.balances().len(), 0);
+}
