@@ -63,11 +63,18 @@ pub struct Due {
 
 /// A kind of thing that becomes due.
 struct Source {
-    /// Looks which of the clients have something due: one statement, however many clients there are.
-    clients: for<'a> fn(&'a PgPool, &'a [ClientId], &'a Moment) -> BoxFuture<'a, sqlx::Result<Vec<ClientId>>>,
-    /// Looks for what is due of a client.
-    due: for<'a> fn(&'a PgPool, ClientId, &'a Moment) -> BoxFuture<'a, sqlx::Result<Vec<Due>>>,
+    clients: Having,
+    due: Looking,
 }
+
+/// Looks which of the clients have something due: one statement, however many clients there are.
+type Having = for<'a> fn(&'a PgPool, &'a [ClientId], &'a Moment) -> Looked<'a, ClientId>;
+
+/// Looks for what is due of a client.
+type Looking = for<'a> fn(&'a PgPool, ClientId, &'a Moment) -> Looked<'a, Due>;
+
+/// What was found.
+type Looked<'a, T> = BoxFuture<'a, sqlx::Result<Vec<T>>>;
 
 /// Every kind of thing that becomes due.
 const SOURCES: &[Source] = &[
@@ -93,15 +100,11 @@ fn clients_with_payments_due<'a>(
     pool: &'a PgPool,
     clients: &'a [ClientId],
     moment: &'a Moment,
-) -> BoxFuture<'a, sqlx::Result<Vec<ClientId>>> {
+) -> Looked<'a, ClientId> {
     payments::clients_due(pool, clients, moment.now).boxed()
 }
 
-fn payments_due<'a>(
-    pool: &'a PgPool,
-    client: ClientId,
-    moment: &'a Moment,
-) -> BoxFuture<'a, sqlx::Result<Vec<Due>>> {
+fn payments_due<'a>(pool: &'a PgPool, client: ClientId, moment: &'a Moment) -> Looked<'a, Due> {
     async move {
         let due = payments::due(pool, client, moment.now, DUE_MAX).await?;
         let expire = |(payment_no, version): (String, i64)| Due {
@@ -118,15 +121,11 @@ fn clients_with_receipts_unmatched<'a>(
     pool: &'a PgPool,
     clients: &'a [ClientId],
     moment: &'a Moment,
-) -> BoxFuture<'a, sqlx::Result<Vec<ClientId>>> {
+) -> Looked<'a, ClientId> {
     receipts::clients_parked_since(pool, clients, moment.parked_since()).boxed()
 }
 
-fn receipts_unmatched<'a>(
-    pool: &'a PgPool,
-    client: ClientId,
-    moment: &'a Moment,
-) -> BoxFuture<'a, sqlx::Result<Vec<Due>>> {
+fn receipts_unmatched<'a>(pool: &'a PgPool, client: ClientId, moment: &'a Moment) -> Looked<'a, Due> {
     async move {
         let parked = receipts::parked_since(pool, client, moment.parked_since(), DUE_MAX).await?;
         let ask = |(provider, provider_payment_id, version): (ProviderKind, String, i64)| Due {

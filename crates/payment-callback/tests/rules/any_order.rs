@@ -10,11 +10,11 @@ use crate::books::{Books, NUMBER, OWED, exact, paid, refunded, refunded_in_all};
 #[derive(Clone, Debug)]
 enum Step {
     Place,
-    Told(Event),
+    Told(Box<Event>),
 }
 
 fn told(events: Vec<Event>) -> Vec<Step> {
-    std::iter::once(Step::Place).chain(events.into_iter().map(Step::Told)).collect()
+    std::iter::once(Step::Place).chain(events.into_iter().map(Box::new).map(Step::Told)).collect()
 }
 
 /// An attempt that failed before the one that paid.

@@ -11,7 +11,7 @@ use crate::books::{Books, NUMBER, exact, paid, smudged, standard};
 #[derive(Clone, Debug)]
 enum Step {
     Place,
-    Told(ProviderKind, Event),
+    Told(ProviderKind, Box<Event>),
     Pass(i64),
     Expire,
     AskAboutUnmatched(&'static str),
@@ -80,7 +80,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         2 => Just(Step::Place),
-        10 => (provider, event()).prop_map(|(provider, event)| Step::Told(provider, event)),
+        10 => (provider, event()).prop_map(|(provider, event)| Step::Told(provider, Box::new(event))),
         1 => (0_i64..20).prop_map(Step::Pass),
         1 => Just(Step::Expire),
         1 => payment_id().prop_map(Step::AskAboutUnmatched),
