@@ -6,7 +6,7 @@
 //! - [`configuration`]: the settings file, with the default of every key;
 //! - [`serve`]: a server from its start to its shutdown;
 //! - [`listen`]: the listener, and its limits;
-//! - [`demo`]: the demo data;
+//! - [`demo`]: the demo data; [`demo_providers`]: the payment providers that are played beside it;
 //! - [`endpoints`]: where payment providers call;
 //! - [`provider_calls`]: asking those providers, instead of waiting for them;
 //! - [`telemetry`]: the logs.
@@ -32,6 +32,7 @@ pub mod command_line;
 pub mod configuration;
 pub mod cursor;
 pub mod demo;
+pub mod demo_providers;
 pub mod edge;
 pub mod endpoints;
 pub mod listen;

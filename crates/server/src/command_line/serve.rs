@@ -4,14 +4,16 @@ use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use anyhow::Context;
 use desk::Hooks;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::database::OpenDatabase;
-use super::{Options, print_line, signals, simulate, tell};
+use super::{Options, print_line, signals, tell};
 use crate::configuration::Configuration;
 use crate::demo::{self, Demo};
+use crate::demo_providers::DemoProviders;
 use crate::listen::{self, Reserved};
 use crate::serve::{Server, ServerSettings};
 
@@ -66,11 +68,16 @@ async fn serve(
     database: &OpenDatabase,
     stop: &CancellationToken,
 ) -> anyhow::Result<Instant> {
+    let demo = options.demo || database.is_embedded();
+    let providers = match demo && listen.is_loopback() {
+        true => Some(DemoProviders::reserve(picks_port(options)).await.context(NO_PROVIDERS)?),
+        false => None,
+    };
     let settings = ServerSettings {
         migrate: !options.no_migrate,
-        demo: options.demo || database.is_embedded(),
+        demo,
         endpoints: configuration.callback_endpoints()?,
-        demo_providers: Some(format!("http://{}", simulate::provider::LISTEN_DEFAULT)),
+        demo_providers: providers.as_ref().map(DemoProviders::url),
         hooks: Hooks::from_environment(),
         ..ServerSettings::new(listen, database.options().clone(), configuration)
     };
@@ -89,6 +96,9 @@ async fn serve(
     if demo_is_usable && io::stderr().is_terminal() {
         tell(&try_this(address));
     }
+    if let Some(providers) = providers.filter(|_| demo_is_usable) {
+        tokio::spawn(providers.play(address, stop.clone()));
+    }
     let shut_down = async {
         stop.cancelled().await;
         let stopped_at = Instant::now();
@@ -103,6 +113,14 @@ async fn serve(
     };
     let (stopped_at, ()) = tokio::join!(shut_down, keep_database);
     Ok(stopped_at)
+}
+
+/// Why the demo does not start, if its providers cannot listen.
+const NO_PROVIDERS: &str = "cannot listen for the demo's payment providers";
+
+/// Whether the service listens on a port that the system picks.
+fn picks_port(options: &Options) -> bool {
+    options.listen().ends_with(":0")
 }
 
 /// What a person may type next. The key and the order's number are new at each start, so that the first of the two commands
@@ -121,6 +139,11 @@ Try this: an order is placed, and 128.00 CNY leave alice's account.
 Type it once more: the same answer comes back, with Idempotency-Replayed: true, and the money has left once:
 
   curl http://{address}/v1/accounts/{account} -H 'Authorization: Bearer {key}'
+
+Payment providers are played beside the service: place an order with
+\"payment\":{{\"method\":\"provider\",\"provider\":\"alipay\",\"payment_no\":\"PAY-{name}\"}}, and let its buyer pay it:
+
+  onefold simulate pay PAY-{name} --server http://{address}
 
 The API's pages are at http://{address}/docs. Ctrl-C stops.
 "

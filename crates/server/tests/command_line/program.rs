@@ -172,10 +172,10 @@ impl Server {
         send(name, &self.child.id().expect("the server runs").to_string());
     }
 
-    /// Waits until a line of the log has these words.
-    pub async fn wait_for_log(&mut self, words: &str) {
+    /// Waits until a line of the log has these words; answers the log so far.
+    pub async fn wait_for_log(&mut self, words: &str) -> String {
         let waiting = self.log.wait_for(|log| log.contains(words));
-        timeout(PATIENCE, waiting).await.expect("the words are logged").expect("the log goes on");
+        timeout(PATIENCE, waiting).await.expect("the words are logged").expect("the log goes on").clone()
     }
 
     /// Sends a signal, and waits for the end.

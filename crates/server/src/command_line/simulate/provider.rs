@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 
 use super::super::{path, print_line, signals};
 
-/// Where `simulate provider` listens unless told otherwise.
+/// Where `simulate provider` listens unless told otherwise: where the demo's providers are, which it takes the place of.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8090";
 
 /// The flags of `simulate provider`.
