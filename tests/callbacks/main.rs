@@ -5,6 +5,7 @@
 //! - [`effects`]: each row of the table of what a callback does;
 //! - [`sequences`]: the deliveries of `sequences.json`, to the byte;
 //! - [`races`]: copies at once, a callback and its order at once;
+//! - [`history`]: what has become of an order, step by step;
 //! - [`refunds`], [`alerts`], [`expiry`]: refunds told of, people who decide, time that runs out;
 //! - [`polls`]: providers that are asked, since no callback comes;
 //! - [`faults`]: a database that goes away, a server that dies, records that are forgotten.
@@ -13,6 +14,7 @@ mod alerts;
 mod effects;
 mod expiry;
 mod faults;
+mod history;
 mod polls;
 mod races;
 mod refunds;

@@ -6,6 +6,7 @@ mod amounts;
 mod authentication;
 mod bodies;
 mod expect;
+mod history;
 mod idempotency;
 mod in_progress;
 mod keys;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use account::store::movements::Reference;
-use account::{Account, AccountId, AccountStatus, Entry, MovementId, Side, collecting};
+use account::{Account, AccountId, AccountStatus, Entry, MovementId, Origin, Side, collecting};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use desk::Command;
@@ -33,7 +33,7 @@ impl Ledger {
             .iter()
             .map(|(client, command, ids)| {
                 let decision = decide(&set, *client, command, &mut ids.clone(), now);
-                set.apply(decision.changes.clone());
+                set.apply(decision.changes.clone(), &Origin::Service);
                 decision
             })
             .collect();

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use account::{Account, AccountId};
+use account::{Account, AccountId, Origin};
 use chrono::DateTime;
 use client::ClientId;
 use desk::decide::decide;
@@ -44,7 +44,7 @@ pub fn decide_all(asked: &[(u8, u8)], loaded: &Loaded) -> Decided {
             payment: PaymentTerms::Balance,
         };
         let decision = decide(&set, CLIENT, &command, &mut ids, DateTime::UNIX_EPOCH);
-        set.apply(decision.changes);
+        set.apply(decision.changes, &Origin::Service);
         match decision.outcome {
             Outcome::OrderPlaced { .. } => Decision::Placed,
             Outcome::Refused(Refusal::InsufficientFunds { .. }) => Decision::NotEnough,

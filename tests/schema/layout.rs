@@ -37,6 +37,7 @@ async fn the_tables_of_a_client_are_these() {
             "idempotency_records",
             "journal_entries",
             "movements",
+            "order_versions",
             "orders",
             "outbox_events",
             "payment_alerts",

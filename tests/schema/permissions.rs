@@ -85,6 +85,7 @@ async fn the_service_has_these_rights_and_no_others() {
             ("idempotency_records", "SELECT INSERT UPDATE DELETE"),
             ("journal_entries", "SELECT INSERT"),
             ("movements", "SELECT INSERT"),
+            ("order_versions", "SELECT INSERT"),
             ("orders", "SELECT INSERT UPDATE"),
             ("outbox_events", "SELECT INSERT DELETE"),
             ("payment_alerts", "SELECT INSERT UPDATE"),

@@ -10,6 +10,8 @@ const ARROWS: &[(&str, Option<&[&str]>)] = &[
     ("inventory", Some(&["money", "client"])),
     ("order", Some(&["money", "account", "inventory", "client"])),
     ("payment-callback", Some(&["money", "account", "order", "client"])),
+    // It reads what the others write, and writes nothing.
+    ("history", Some(&["money", "client", "account", "order"])),
     ("idempotency", Some(&["client"])),
     ("events", Some(&["client", "idempotency"])),
     (

@@ -6,6 +6,7 @@
 //! - [`collecting`]: the accounts that only collect (the world outside, revenue), which nobody contends for;
 //! - [`journal`]: the rows that debit one account and credit another by the same amount;
 //! - [`movement`]: deposits, withdrawals and transfers;
+//! - [`origin`]: at whose word something was done;
 //! - [`store`]: the SQL of this crate's tables.
 //!
 //! Rules are pure functions: time and new ids come in as arguments, and a rule answers with the accounts as
@@ -15,9 +16,11 @@ pub mod account;
 pub mod collecting;
 pub mod journal;
 pub mod movement;
+pub mod origin;
 pub mod store;
 
 pub use account::{Account, AccountId, AccountStatus, CloseRefusal, CreditRefusal, DebitRefusal};
 pub use collecting::{Collecting, CollectingName};
 pub use journal::{Cause, Entry, EntryId, EntryKind, Side};
 pub use movement::{Moved, Movement, MovementId, MovementKind, Parties};
+pub use origin::Origin;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use account::Collecting;
-use account::{Entry, Side};
+use account::{Entry, Origin, Side};
 use chrono::{DateTime, Utc};
 use idempotency::store::Claim;
 use idempotency::{Name, Record, RecordStatus, Verdict};
@@ -184,7 +184,7 @@ impl Bench {
             // Every attempt draws the same ids.
             let mut ids = job.ids.clone();
             let Decision { outcome, changes } = decide(&set, client, &job.request.command, &mut ids, now);
-            set.apply(changes);
+            set.apply(changes, &origin_of(&job.request.name, &outcome));
             let record = self.record(&job, &outcome, now);
             let again = job.failed_before.is_some();
             if again { &mut writes.records_again } else { &mut writes.records_new }.push(record.clone());
@@ -260,6 +260,15 @@ impl Bench {
             return;
         }
         self.hooks.after(Step::RolledBack).await;
+    }
+}
+
+/// At whose word a command was run.
+fn origin_of(name: &Name, outcome: &Outcome) -> Origin {
+    match outcome {
+        _ if !name.key.is_of_service() => Origin::Request(name.key.as_str().to_owned()),
+        Outcome::CallbackTaken(delivery) => Origin::Callback(delivery.id.0),
+        _ => Origin::Service,
     }
 }
 

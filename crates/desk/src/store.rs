@@ -71,6 +71,7 @@ const ROLE_FITS: &str = "
                   ('collecting_accounts', 'INSERT'),
                   ('collecting_totals', 'UPDATE'),
                   ('orders', 'INSERT'),
+                  ('order_versions', 'INSERT'),
                   ('payments', 'UPDATE'),
                   ('payment_receipts', 'UPDATE'),
                   ('receipt_refunds', 'INSERT'),
@@ -175,6 +176,7 @@ const ALERTS_UNCHANGED: Piece = ("alerts_unchanged", alerts::UNCHANGED);
 const ALERTS_CHANGED: Piece = ("alerts_changed", alerts::UPDATE);
 const MOVEMENTS_NEW: Piece = ("movements_new", movements::INSERT);
 const ORDERS_NEW: Piece = ("orders_new", order::store::INSERT);
+const ORDER_VERSIONS_NEW: Piece = ("order_versions_new", order::store::versions::INSERT);
 const PAYMENTS_NEW: Piece = ("payments_new", payments::INSERT);
 const DELIVERIES_NEW: Piece = ("deliveries_new", deliveries::INSERT);
 const RECEIPTS_NEW: Piece = ("receipts_new", receipts::INSERT);
@@ -188,7 +190,7 @@ const TOTALS_NEW: Piece = ("totals_new", collecting::INSERT_TOTALS);
 const EVENTS_NEW: Piece = ("events_new", events::store::INSERT);
 
 /// Every piece, in the order in which [`compose`] takes those that have rows.
-const PIECES: [Piece; 25] = [
+const PIECES: [Piece; 26] = [
     RECORDS_NEW,
     RECORDS_AGAIN,
     ACCOUNTS_UNCHANGED,
@@ -203,6 +205,7 @@ const PIECES: [Piece; 25] = [
     ALERTS_CHANGED,
     MOVEMENTS_NEW,
     ORDERS_NEW,
+    ORDER_VERSIONS_NEW,
     PAYMENTS_NEW,
     DELIVERIES_NEW,
     RECEIPTS_NEW,
@@ -312,6 +315,7 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
 
     made.all(MOVEMENTS_NEW, &rows.movements, movements::bind_inserts)?;
     made.all(ORDERS_NEW, &rows.orders.new, order::store::bind_inserts)?;
+    made.all(ORDER_VERSIONS_NEW, &rows.order_versions, order::store::versions::bind_inserts)?;
     made.all(PAYMENTS_NEW, &rows.payments.new, payments::bind_inserts)?;
     made.all(DELIVERIES_NEW, &rows.deliveries, deliveries::bind_inserts)?;
     made.all(RECEIPTS_NEW, &rows.receipts.new, receipts::bind_inserts)?;
@@ -324,6 +328,9 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
         made.parts.push(Part { piece: COLLECTING_NEW, rows: Rows::AtMost });
     }
     made.all(ENTRIES_NEW, &rows.entries, journal::bind_inserts)?;
+    if !rows.entries.is_empty() {
+        journal::bind_origins(&mut made.arguments, &rows.origins)?;
+    }
     made.all(TOTALS_NEW, &collecting_rules::totals(&rows.entries), collecting::bind_totals)?;
     made.all(EVENTS_NEW, &rows.events, events::store::bind_inserts)?;
     Ok(made)

@@ -5,10 +5,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use account::store::movements::Reference;
-use account::{Account, AccountId, Entry, Movement, MovementId, MovementKind};
+use account::{Account, AccountId, Cause, Entry, Movement, MovementId, MovementKind, Origin};
 use client::ClientId;
 use events::Event;
-use order::{Order, OrderId, PaymentTerms};
+use order::{Order, OrderId, OrderVersion, PaymentTerms};
 use payment_callback::{
     Alert, AlertCause, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, Payment,
     QuarantinedBody, Receipt, ReceiptRefund, ReceiptRefundKey,
@@ -127,6 +127,8 @@ pub struct WorkingSet {
     new_bodies: Vec<QuarantinedBody>,
     movements: Vec<Movement>,
     entries: Vec<Entry>,
+    origins: Vec<Origin>,
+    order_versions: Vec<OrderVersion>,
     events: Vec<Event>,
 }
 
@@ -151,12 +153,12 @@ impl WorkingSet {
         self.references.get(&(client, kind, text.to_owned())).copied()
     }
 
-    /// Takes in what a decision changes.
+    /// Takes in what a decision changes, at whose word it does so.
     ///
     /// # Panics
     ///
     /// If it changes a row that is not in the set, or by other than one version.
-    pub fn apply(&mut self, changes: Changes) {
+    pub fn apply(&mut self, changes: Changes, origin: &Origin) {
         let Changes {
             accounts,
             orders,
@@ -175,6 +177,7 @@ impl WorkingSet {
             if order.version == Order::FIRST_VERSION {
                 self.order_numbers.insert((order.client_id, order.client_order_no.clone()), order.id);
             }
+            self.note_version(&order, &entries, origin);
             self.orders.put(order);
         }
         for movement in movements {
@@ -195,8 +198,21 @@ impl WorkingSet {
         self.refunds_known.extend(refunds.iter().map(|refund| (refund.key(), refund.clone())));
         self.new_refunds.extend(refunds);
         self.new_bodies.extend(bodies);
+        self.origins.extend(entries.iter().map(|_| origin.clone()));
         self.entries.extend(entries);
         self.events.extend(events);
+    }
+
+    /// Keeps what this version of an order was. A placing that moved money is told by its journal row: writing it once
+    /// more would cost each order a row.
+    fn note_version(&mut self, order: &Order, entries: &[Entry], origin: &Origin) {
+        let told_by_journal = || entries.iter().any(|entry| entry.cause == Cause::Order(order.id.0));
+        if order.version == Order::FIRST_VERSION && told_by_journal() {
+            return;
+        }
+        let before = self.order(order.client_id, order.id);
+        let made = OrderVersion::made(before, order, origin);
+        self.order_versions.push(made);
     }
 
     /// What is to be written, and what must not have changed meanwhile.
@@ -212,6 +228,8 @@ impl WorkingSet {
             bodies: self.new_bodies,
             movements: self.movements,
             entries: self.entries,
+            origins: self.origins,
+            order_versions: self.order_versions,
             events: self.events,
         };
         // Sorted by their unique keys: two transactions that insert the same ones wait for each other in one
@@ -283,6 +301,10 @@ pub struct BatchRows {
     pub movements: Vec<Movement>,
     /// New journal rows.
     pub entries: Vec<Entry>,
+    /// At whose word each of them was made, in their order.
+    pub origins: Vec<Origin>,
+    /// New versions of orders, but for placings that moved money.
+    pub order_versions: Vec<OrderVersion>,
     /// New events.
     pub events: Vec<Event>,
 }

@@ -111,6 +111,11 @@ impl Key {
         Key(Arc::from(format!("{SERVICE_MARK}{purpose}:{digest}")))
     }
 
+    /// Whether it is one of the service's own, and no client's.
+    pub fn is_of_service(&self) -> bool {
+        self.0.starts_with(SERVICE_MARK)
+    }
+
     /// Takes what the database holds: a client's key, or one of the service's own.
     ///
     /// # Errors

@@ -6,7 +6,8 @@
 //! - [`order`]: the order itself;
 //! - [`place`]: the rule that places an order and pays it;
 //! - [`provider`]: the rules of an order that is paid at a provider;
-//! - [`store`]: the SQL of the table `orders`.
+//! - [`version`]: what each change of an order was, and at whose word;
+//! - [`store`]: the SQL of the tables `orders` and `order_versions`.
 //!
 //! Rules are pure functions: time and new ids come in as arguments. This crate must not know idempotency or
 //! HTTP.
@@ -16,7 +17,9 @@ pub mod place;
 pub mod provider;
 pub mod status;
 pub mod store;
+pub mod version;
 
 pub use order::{Order, OrderId, PaymentMethod};
 pub use place::{PaymentTerms, PlaceRefusal, Placed, Placement};
 pub use status::{OrderEvent, OrderStatus, StateConflict, Step};
+pub use version::{Change, OrderVersion};

@@ -1,4 +1,6 @@
-//! The SQL of the table `orders`.
+//! The SQL of the table `orders`, and in a file of its own that of `order_versions`.
+
+pub mod versions;
 
 use account::AccountId;
 use account::store::{amount_from, column, currency_from, unreadable};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use account::{Account, AccountId, Collecting, Parties, Side};
+use account::{Account, AccountId, Collecting, Origin, Parties, Side};
 use anyhow::{Context, bail};
 use chrono::{DateTime, Utc};
 use client::{ApiKey, ClientId};
@@ -147,7 +147,7 @@ async fn save(
         if let Outcome::Refused(refusal) = outcome {
             bail!("the rules refuse the demo's opening: {refusal}");
         }
-        set.apply(changes);
+        set.apply(changes, &Origin::Service);
     }
     let rows = set.into_rows();
     let sides = rows.entries.iter().flat_map(|entry| [entry.debit, entry.credit]);

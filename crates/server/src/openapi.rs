@@ -55,6 +55,7 @@ pub fn json() -> String {
         orders::place::place_order,
         orders::list::list_orders,
         orders::get::get_order,
+        orders::history::list_order_history,
         payments::get::get_payment,
         payment_alerts::list::list_payment_alerts,
         payment_alerts::resolve::resolve_payment_alert,

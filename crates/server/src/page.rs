@@ -63,7 +63,7 @@ impl Page {
     }
 }
 
-/// A page of a list, newest first.
+/// A page of a list: newest first, but for histories, which begin at the beginning.
 #[derive(Serialize, ToSchema, Debug)]
 pub struct ListBody<T> {
     /// The rows of the page.

@@ -37,6 +37,7 @@ pub fn table() -> Vec<Route> {
         Route::post("/v1/orders", orders::place::place_order),
         Route::get("/v1/orders", orders::list::list_orders),
         Route::get("/v1/orders/{id}", orders::get::get_order),
+        Route::get("/v1/orders/{id}/history", orders::history::list_order_history),
         Route::get("/v1/payments/{payment_no}", payments::get::get_payment),
         Route::get("/v1/payment-alerts", payment_alerts::list::list_payment_alerts),
         Route::post("/v1/payment-alerts/{id}/resolve", payment_alerts::resolve::resolve_payment_alert),

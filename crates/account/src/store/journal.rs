@@ -10,30 +10,30 @@ use sqlx::{Arguments, PgExecutor, Row};
 use uuid::Uuid;
 
 use super::{amount_from, column, currency_from, unreadable};
-use crate::{AccountId, Cause, Entry, EntryId, Side};
+use crate::{AccountId, Cause, Entry, EntryId, Origin, Side};
 
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] =
     &[("INSERT", INSERT), ("STATEMENT", STATEMENT), ("OF_RECEIPTS", OF_RECEIPTS)];
 
-/// Adds rows: `$1` to `$18`, see [`bind_inserts`].
+/// Adds rows: `$1` to `$18`, see [`bind_inserts`], and at whose word: `$19` and `$20`, see [`bind_origins`].
 pub const INSERT: &str = "
     INSERT INTO journal_entries (
         client_id, entry_id, kind, amount, currency,
         debit_account_id, debit_version, debit_available_after, debit_held_after,
         credit_account_id, credit_version, credit_available_after, credit_held_after,
-        reference, movement_id, order_id, receipt_id, created_at
+        reference, movement_id, order_id, receipt_id, created_at, idempotency_key, delivery_id
     )
     SELECT *
     FROM unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::numeric[], $5::text[],
         $6::uuid[], $7::bigint[], $8::numeric[], $9::numeric[],
         $10::uuid[], $11::bigint[], $12::numeric[], $13::numeric[],
-        $14::text[], $15::uuid[], $16::uuid[], $17::uuid[], $18::timestamptz[]
+        $14::text[], $15::uuid[], $16::uuid[], $17::uuid[], $18::timestamptz[], $19::text[], $20::uuid[]
     )
     RETURNING 1";
 
-/// Binds [`INSERT`]'s parameters.
+/// Binds the first of [`INSERT`]'s parameters: the rows.
 pub fn bind_inserts(arguments: &mut PgArguments, entries: &[Entry]) -> Result<(), BoxDynError> {
     arguments.add(column(entries, |e| e.client_id.0))?;
     arguments.add(column(entries, |e| e.id.0))?;
@@ -57,6 +57,13 @@ pub fn bind_inserts(arguments: &mut PgArguments, entries: &[Entry]) -> Result<()
         Cause::Receipt { receipt, .. } => Some(receipt),
     }))?;
     arguments.add(column(entries, |e| e.created_at))?;
+    Ok(())
+}
+
+/// Binds the last of [`INSERT`]'s parameters: at whose word each row was made, in the order of the rows.
+pub fn bind_origins(arguments: &mut PgArguments, origins: &[Origin]) -> Result<(), BoxDynError> {
+    arguments.add(column(origins, |o| o.idempotency_key()))?;
+    arguments.add(column(origins, |o| o.delivery_id()))?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use account::{AccountStatus, EntryKind, MovementKind};
 use http::Method;
 use idempotency::RecordStatus;
-use order::{OrderStatus, PaymentMethod};
+use order::{Change, OrderStatus, PaymentMethod};
 use payment_callback::{AlertAction, AlertKind, PaymentStatus, ProviderKind, ReceiptState};
 use serde_json::Value;
 use utoipa::Modify;
@@ -296,7 +296,9 @@ fn enumerate_words(schemas: &mut Schemas) {
         ("EntryBody", "direction", directions),
         ("EntryBody", "kind", entry_kinds),
         ("MovementBody", "kind", movement_kinds),
-        ("OrderBody", "status", order_statuses),
+        ("OrderBody", "status", order_statuses.clone()),
+        ("OrderChangeBody", "change", Change::ALL.map(Change::as_str).to_vec()),
+        ("OrderChangeBody", "status", order_statuses),
         ("PaymentBody", "method", methods.clone()),
         ("PlacePaymentBody", "method", methods),
         ("PlacePaymentBody", "provider", providers.clone()),

@@ -142,6 +142,7 @@ const OWN: &[(&str, &[Slug])] = &[
     (TAKE_CALLBACK, &[Slug::NotFound, Slug::RateLimited, Slug::RequestTimeout, Slug::ContentTooLarge]),
     ("list_orders", &[Slug::ValidationFailed]),
     ("get_order", &[Slug::NotFound]),
+    ("list_order_history", &[Slug::NotFound, Slug::ValidationFailed]),
     ("get_idempotency_key", &[Slug::NotFound]),
     ("healthz", &[]),
     ("readyz", &[Slug::Unavailable]),

@@ -1,6 +1,7 @@
 //! Orders: `/v1/orders` and below.
 
 pub mod get;
+pub mod history;
 pub mod list;
 pub mod place;
 

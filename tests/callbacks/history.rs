@@ -1,0 +1,131 @@
+//! What has become of an order that a provider's payment pays, step by step.
+
+use std::time::Duration;
+
+use provider_simulator::Provider;
+use provider_simulator::event::What;
+use serde_json::Value;
+
+use crate::stage::{Stage, of, paid, paid_with, refunded};
+
+const STRIPE: Provider = Provider::Stripe;
+
+/// The history of an order, a line a step: at whose word, what changed, what was booked.
+async fn story(stage: &Stage, number: &str, limit: usize) -> anyhow::Result<Vec<String>> {
+    let order = stage.order(number).await?;
+    let path = format!("/v1/orders/{}/history", order["id"].as_str().unwrap_or_default());
+    let (mut lines, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = stage.demo().get(&format!("{path}?limit={limit}{cursor}")).await?.json();
+        lines.extend(page["data"].as_array().into_iter().flatten().map(line));
+        let Some(next) = page["next_cursor"].as_str() else { return Ok(lines) };
+        cursor = format!("&cursor={next}");
+    }
+}
+
+fn line(step: &Value) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let by = &step["by"];
+    let by = match by["kind"].as_str() {
+        Some("request") => format!("request {}", word(&by["idempotency_key"])),
+        Some("callback") => {
+            format!("callback {} {} {}", word(&by["endpoint"]), word(&by["event_id"]), word(&by["verdict"]))
+        }
+        Some(kind) => kind.to_owned(),
+        None => "unknown".to_owned(),
+    };
+    let told = |list: &Value, of: fn(&Value) -> String| -> String {
+        let told: Vec<String> = list.as_array().into_iter().flatten().map(of).collect();
+        told.join(", ")
+    };
+    let changes = told(&step["changes"], |change| {
+        format!("{} {} {}", change["version"], change["change"], change["status"]).replace('"', "")
+    });
+    let journal = told(&step["journal"], |row| {
+        format!("{} {}: {} to {}", row["kind"], row["amount"], row["debit_account"], row["credit_account"])
+            .replace('"', "")
+    });
+    format!("{by} | {changes} | {journal}")
+}
+
+#[tokio::test]
+async fn an_order_at_a_provider_is_told_from_its_placing_to_its_refunds() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    let tick = || stage.clock.advance(Duration::from_secs(1));
+    stage.place(STRIPE, "H-0001").await?;
+    tick();
+    let payment = paid("evt_1", "H-0001", "pi_1");
+    stage.acknowledged(STRIPE, &of(&payment, "evt_0", What::Failed)).await?;
+    tick();
+    stage.acknowledged(STRIPE, &payment).await?;
+    tick();
+    // The same delivery again is no step; another one about the same money is one that changes nothing.
+    stage.acknowledged(STRIPE, &payment).await?;
+    stage.acknowledged(STRIPE, &of(&payment, "evt_again", What::Succeeded)).await?;
+    tick();
+    stage.acknowledged(STRIPE, &of(&payment, "evt_2", refunded("r1", "20.00", "20.00"))).await?;
+    tick();
+    stage.acknowledged(STRIPE, &of(&payment, "evt_3", refunded("r2", "68.80", "88.80"))).await?;
+
+    let expected = [
+        "request place-H-0001 | 1 placed pending_payment | ",
+        "callback stripe evt_0 failure_noted |  | ",
+        "callback stripe evt_1 settled | 2 paid paid | payment_settled 88.80: clearing:stripe to revenue",
+        "callback stripe evt_again none |  | ",
+        "callback stripe evt_2 refunded | 3 refunded partially_refunded | payment_refunded 20.00: revenue to clearing:stripe",
+        "callback stripe evt_3 refunded | 4 refunded refunded | payment_refunded 68.80: revenue to clearing:stripe",
+    ];
+    for limit in [100, 1, 4] {
+        assert_eq!(story(&stage, "H-0001", limit).await?, expected, "{limit} a page");
+    }
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn money_that_came_before_its_order_is_told_with_it() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    stage.acknowledged(STRIPE, &paid("evt_1", "H-0001", "pi_1")).await?;
+    stage.clock.advance(Duration::from_secs(1));
+    stage.place(STRIPE, "H-0001").await?;
+    assert_eq!(
+        story(&stage, "H-0001", 100).await?,
+        [
+            "callback stripe evt_1 parked |  | payment_unapplied 88.80: clearing:stripe to unapplied_receipts",
+            "request place-H-0001 | 1 placed pending_payment, 2 paid paid | \
+             payment_applied 88.80: unapplied_receipts to revenue",
+        ]
+    );
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn what_a_person_accepts_and_what_the_clock_does_has_its_origin() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    for number in ["H-0001", "H-0002"] {
+        stage.place(STRIPE, number).await?;
+    }
+    stage.clock.advance(Duration::from_secs(1));
+    stage.acknowledged(STRIPE, &paid_with("evt_1", "H-0001", "pi_1", "80.00", "CNY")).await?;
+    let alert = stage.alerts("status=open").await?.remove(0);
+    stage.clock.advance(Duration::from_secs(1));
+    assert_eq!(stage.resolve(&alert, "accept").await?.status, 200);
+    let alert_id = alert["id"].as_str().unwrap_or_default();
+    assert_eq!(
+        story(&stage, "H-0001", 100).await?,
+        [
+            "request place-H-0001 | 1 placed pending_payment | ".to_owned(),
+            "callback stripe evt_1 held |  | payment_unapplied 80.00: clearing:stripe to unapplied_receipts"
+                .to_owned(),
+            format!(
+                "request accept-{alert_id} | 2 paid paid | payment_applied 80.00: unapplied_receipts to revenue"
+            ),
+        ]
+    );
+    stage.clock.advance(Duration::from_secs(30 * 60));
+    stage.sweep().await?;
+    assert_eq!(
+        story(&stage, "H-0002", 100).await?,
+        ["request place-H-0002 | 1 placed pending_payment | ", "service | 2 expired expired | "]
+    );
+    stage.finish().await
+}
