@@ -9,6 +9,7 @@ mod expect;
 mod history;
 mod idempotency;
 mod in_progress;
+mod issued_keys;
 mod keys;
 mod limits;
 mod lists;

@@ -8,9 +8,9 @@ use uuid::Uuid;
 pub enum Origin {
     /// A request of the client, by the value of its idempotency key.
     Request(String),
-    /// What a provider told of, by the id of the delivery.
+    /// What a provider told of, by itself or when it was asked, by the id of the delivery.
     Callback(Uuid),
-    /// The service's own: a time was over, or a provider was asked.
+    /// The service's own: a time was over.
     Service,
 }
 

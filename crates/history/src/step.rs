@@ -60,7 +60,7 @@ pub enum By {
     },
     /// A provider's delivery.
     Callback(Callback),
-    /// The service: a time was over, or a provider was asked.
+    /// The service: a time was over.
     Service,
 }
 

@@ -4,6 +4,7 @@
 //! [`Fingerprint`]) and what was answered, in the very transaction that has the effect. In reading order:
 //!
 //! - [`key`]: the header `Idempotency-Key`, both spellings;
+//! - [`issued`]: keys that the service makes, and knows again by their seals;
 //! - [`fingerprint`]: the hash over the meaning of a request;
 //! - [`prefer`]: `Prefer: wait=N`, how long a duplicate would wait for the first;
 //! - [`record`]: what is remembered, and what a record says to a request under its key;
@@ -12,6 +13,7 @@
 //! This crate must not know what the operations are, nor any HTTP framework.
 
 pub mod fingerprint;
+pub mod issued;
 pub mod key;
 pub mod prefer;
 pub mod record;

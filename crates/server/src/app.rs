@@ -14,6 +14,7 @@ use desk::{Clock, Desk};
 use crate::authentication::ApiKeys;
 use crate::edge;
 use crate::endpoints::Endpoints;
+use crate::issued_keys::Issuer;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
 use crate::rate_limit::RateLimit;
@@ -68,6 +69,8 @@ pub struct Parts {
     pub operations: Operations,
     /// Where payment providers call.
     pub endpoints: Endpoints,
+    /// Makes keys, and judges them.
+    pub issuer: Issuer,
     /// How often callbacks may come from an address.
     pub callback_limit: Option<RateLimit<IpAddr>>,
     /// What is counted.
@@ -84,6 +87,7 @@ impl AppState {
         clock: Arc<dyn Clock>,
         counted: &desk::Metrics,
         endpoints: Endpoints,
+        issuer: Issuer,
         settings: HttpSettings,
     ) -> Self {
         Self(Arc::new(Parts {
@@ -92,6 +96,7 @@ impl AppState {
             metrics: Metrics::new(counted),
             rate_limit: settings.requests_per_second.map(RateLimit::of_clients),
             endpoints,
+            issuer,
             callback_limit: settings.callbacks_per_second.map(RateLimit::of_addresses),
             desk,
             database,

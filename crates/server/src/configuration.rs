@@ -8,12 +8,14 @@
 //! In reading order:
 //!
 //! - this file: the sections and their keys;
+//! - [`issued_keys`]: the keys that the server makes;
 //! - [`callbacks`]: the endpoints that payment providers call;
 //! - [`statements`]: how their settlement statements are laid out;
 //! - [`file`](mod@file): from a path or a text to a [`Configuration`], with one sentence for what is wrong in it.
 
 pub mod callbacks;
 pub mod file;
+pub mod issued_keys;
 pub mod statements;
 
 use std::collections::BTreeMap;
@@ -30,11 +32,13 @@ use validator::Validate;
 
 use crate::app::HttpSettings;
 use crate::endpoints::Endpoint;
+use crate::issued_keys::VALID_HOURS;
 use crate::listen;
 use crate::provider_calls::CallSettings;
 
 pub use callbacks::CallbackSection;
 pub use file::ConfigurationError;
+pub use issued_keys::InlineSecret;
 pub use statements::StatementSection;
 
 /// The whole file. `onefold.example.toml` describes every key and holds the defaults.
@@ -77,6 +81,15 @@ pub struct IdempotencySection {
     pub retention_hours: u32,
     /// What the same request does under a key whose record is a refusal.
     pub failed: Failed,
+    /// What the keys are sealed with that the server makes: the secret for new ones, and the one before it.
+    pub issue_secrets: Vec<InlineSecret>,
+    /// The files of those secrets, where they do not stand here.
+    pub issue_secret_files: Vec<PathBuf>,
+    /// For how long a key that the server has made may be used for the first time, in hours.
+    #[validate(range(min = 1, max = 8_760))]
+    pub issued_valid_hours: u32,
+    /// Clients that may use no keys but those that the server has made, by name.
+    pub require_issued: Vec<String>,
 }
 
 /// What a recorded refusal does to the same request under the same key.
@@ -201,7 +214,14 @@ pub struct EmbeddedSection {
 
 impl Default for IdempotencySection {
     fn default() -> Self {
-        Self { retention_hours: 72, failed: Failed::Replay }
+        Self {
+            retention_hours: 72,
+            failed: Failed::Replay,
+            issue_secrets: Vec::new(),
+            issue_secret_files: Vec::new(),
+            issued_valid_hours: VALID_HOURS,
+            require_issued: Vec::new(),
+        }
     }
 }
 

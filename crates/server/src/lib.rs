@@ -35,6 +35,7 @@ pub mod demo;
 pub mod demo_providers;
 pub mod edge;
 pub mod endpoints;
+pub mod issued_keys;
 pub mod listen;
 pub mod look_up;
 pub mod metrics;

@@ -37,6 +37,41 @@ struct ProviderRequestLabels {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct IssuedKeyLabels {
+    event: &'static str,
+}
+
+/// What happens to keys that the server makes, or should have made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IssuedKey {
+    /// One was made.
+    Issued,
+    /// A request ran under one.
+    Used,
+    /// One came too late for its first use.
+    Expired,
+    /// Another key came where only issued ones are taken.
+    NotIssued,
+}
+
+impl IssuedKey {
+    const ALL: [Self; 4] = [Self::Issued, Self::Used, Self::Expired, Self::NotIssued];
+
+    fn label(self) -> IssuedKeyLabels {
+        IssuedKeyLabels { event: self.word() }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Issued => "issued",
+            Self::Used => "used",
+            Self::Expired => "expired",
+            Self::NotIssued => "not_issued",
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct OperationLabel {
     operation: String,
 }
@@ -49,6 +84,7 @@ pub struct Metrics {
     durations: Family<OperationLabel, Histogram, fn() -> Histogram>,
     callbacks: Family<CallbackLabels, Counter>,
     provider_requests: Family<ProviderRequestLabels, Counter>,
+    issued_keys: Family<IssuedKeyLabels, Counter>,
 }
 
 impl Metrics {
@@ -61,6 +97,7 @@ impl Metrics {
             durations: Family::new_with_constructor(new_histogram),
             callbacks: Family::default(),
             provider_requests: Family::default(),
+            issued_keys: Family::default(),
         };
         metrics.registered(desk)
     }
@@ -84,6 +121,13 @@ impl Metrics {
             "Requests to payment providers by what was asked: answered, or why nothing was learnt",
             self.provider_requests.clone(),
         );
+        registry.register(
+            "issued_keys",
+            "Keys that the server makes: issued, used, and refused because they were expired or not issued",
+            self.issued_keys.clone(),
+        );
+        // From zero on, so that a rate is known from the first one on.
+        IssuedKey::ALL.into_iter().for_each(|event| drop(self.issued_keys.get_or_create(&event.label())));
         registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self
     }
@@ -107,6 +151,11 @@ impl Metrics {
     pub fn provider_request(&self, provider: ProviderKind, request: &'static str, outcome: &'static str) {
         let labels = ProviderRequestLabels { provider: provider.word(), request, outcome };
         self.provider_requests.get_or_create(&labels).inc();
+    }
+
+    /// Counts what happened to an issued key.
+    pub fn issued_key(&self, event: IssuedKey) {
+        self.issued_keys.get_or_create(&event.label()).inc();
     }
 
     /// Everything that was counted, in the text format of OpenMetrics 1.0.

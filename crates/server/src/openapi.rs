@@ -60,6 +60,7 @@ pub fn json() -> String {
         payment_alerts::list::list_payment_alerts,
         payment_alerts::resolve::resolve_payment_alert,
         callbacks::take::take_callback,
+        idempotency_keys::issue::issue_idempotency_key,
         idempotency_keys::get_idempotency_key,
         operations::healthz::healthz,
         operations::readyz::readyz,
@@ -75,7 +76,7 @@ pub fn json() -> String {
         (name = "movements", description = "Money only moves from one account to another."),
         (name = "orders", description = "Orders are paid from accounts."),
         (name = "payments", description = "What payment providers tell of, and what a person decides about it."),
-        (name = "idempotency", description = "What became of a key."),
+        (name = "idempotency", description = "Keys, and what became of them."),
         (name = "operations", description = "For whoever runs the service. None of these needs an API key.")
     ),
     security(("api_key" = [])),

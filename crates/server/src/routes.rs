@@ -42,6 +42,7 @@ pub fn table() -> Vec<Route> {
         Route::get("/v1/payment-alerts", payment_alerts::list::list_payment_alerts),
         Route::post("/v1/payment-alerts/{id}/resolve", payment_alerts::resolve::resolve_payment_alert),
         Route::post("/v1/callbacks/{endpoint}", callbacks::take::take_callback),
+        Route::post("/v1/idempotency-keys", idempotency_keys::issue::issue_idempotency_key),
         Route::get("/v1/idempotency-keys/{key}", idempotency_keys::get_idempotency_key),
         Route::get("/healthz", operations::healthz::healthz),
         Route::get("/readyz", operations::readyz::readyz),

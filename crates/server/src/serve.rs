@@ -26,6 +26,7 @@ use crate::app::{self, AppState, HttpSettings};
 use crate::configuration::Configuration;
 use crate::demo::{self, Demo};
 use crate::endpoints::{self, Endpoint, Endpoints};
+use crate::issued_keys::{Issuer, Issuing};
 use crate::listen::{Limits, Listening, Reserved};
 use crate::provider_calls::polling::Polling;
 use crate::provider_calls::{self, CallSettings};
@@ -63,6 +64,8 @@ pub struct ServerSettings {
     pub demo_providers: Option<String>,
     /// How providers are called.
     pub provider_calls: CallSettings,
+    /// What is configured about keys that the server makes.
+    pub issuing: Issuing,
     /// When a person is asked about what the sweeper finds.
     pub sweep: SweepSettings,
     /// Connections for reads.
@@ -87,6 +90,7 @@ impl ServerSettings {
             endpoints: Vec::new(),
             demo_providers: None,
             provider_calls: configuration.call_settings(),
+            issuing: Issuing::default(),
             sweep: configuration.sweep_settings(),
             pool_max: configuration.database.pool_max,
             clock: Arc::new(SystemClock),
@@ -123,6 +127,7 @@ impl Server {
             mut endpoints,
             demo_providers,
             provider_calls,
+            issuing,
             sweep,
             pool_max,
             clock,
@@ -143,18 +148,21 @@ impl Server {
         let demo = if demo { Some(demo::ensure(database.owner_options(), clock.now()).await?) } else { None };
         http.demo_key_allowed = listen.is_loopback();
         warn_about(demo, &listen);
-        if matches!(demo, Some(Demo::Added | Demo::Kept)) && listen.is_loopback() {
+        let demo_is_usable = matches!(demo, Some(Demo::Added | Demo::Kept)) && listen.is_loopback();
+        if demo_is_usable {
             let configured: HashSet<String> =
                 endpoints.iter().map(|endpoint| endpoint.name.clone()).collect();
             let of_demo = endpoints::of_demo(demo_providers.as_deref());
             endpoints.extend(of_demo.into_iter().filter(|demo| !configured.contains(&demo.name)));
         }
         let endpoints = Endpoints::open(endpoints, database.pool()).await?;
+        let issuer = Issuer::open(issuing, demo_is_usable, database.pool()).await?;
 
         let metrics = Metrics::default();
         let desk =
             Desk::open(database.clone(), desk, clock.clone(), Arc::new(render), hooks, metrics.clone());
-        let state = AppState::new(desk.clone(), database.clone(), clock.clone(), &metrics, endpoints, http);
+        let state =
+            AppState::new(desk.clone(), database.clone(), clock.clone(), &metrics, endpoints, issuer, http);
         let router = app::router(state.clone());
         let listening = listen.listen(router, &limits)?;
         let stop = CancellationToken::new();

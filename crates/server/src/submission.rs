@@ -19,6 +19,8 @@ use serde::Deserialize;
 use crate::access_log::Facts;
 use crate::app::AppState;
 use crate::body::{self, RequestBody, receive};
+use crate::issued_keys::{Standing, admit_key};
+use crate::metrics::IssuedKey;
 use crate::path::{self, Named};
 use crate::problem::{self, Problem, Slug};
 
@@ -125,7 +127,8 @@ impl Asker {
     ///
     /// # Errors
     ///
-    /// What the desk could not do, as a problem that is not stored. A business refusal is an answer, and no error.
+    /// A key that the client may not use, or what the desk could not do, as a problem that is not stored. A business
+    /// refusal is an answer, and no error.
     pub async fn submit(
         self,
         state: &AppState,
@@ -133,8 +136,10 @@ impl Asker {
         meaning: Meaning,
         command: Command,
     ) -> Result<Response, Problem> {
+        let name = Name { client_id: self.client.client_id, key: self.key };
+        let standing = admit_key(state, &name).await?;
         let request = desk::Request {
-            name: Name { client_id: self.client.client_id, key: self.key },
+            name,
             fingerprint: meaning.fingerprint(),
             operation,
             command,
@@ -142,6 +147,9 @@ impl Asker {
         };
         self.facts.note_submitted();
         let reply = state.desk.submit(request, self.wait).await;
+        if standing != Standing::NotIssued && matches!(reply.answered, Answered::Ran(_)) {
+            state.metrics.issued_key(IssuedKey::Used);
+        }
 
         let mut response = respond(reply.answered).unwrap_or_else(IntoResponse::into_response);
         if let Some(wait) = self.wait.filter(|_| reply.waited) {

@@ -78,6 +78,7 @@ async fn serve(
         demo,
         endpoints: configuration.callback_endpoints()?,
         demo_providers: providers.as_ref().map(DemoProviders::url),
+        issuing: configuration.idempotency.issuing()?,
         hooks: Hooks::from_environment(),
         ..ServerSettings::new(listen, database.options().clone(), configuration)
     };

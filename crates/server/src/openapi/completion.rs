@@ -21,6 +21,9 @@ use crate::problem::{self, Slug};
 /// The path that payment providers call.
 pub const CALLBACKS: &str = "/v1/callbacks/{endpoint}";
 
+/// What is posted without a key: a provider names its deliveries itself, and who asks for a key has none yet.
+pub const WITHOUT_KEY: [&str; 2] = [CALLBACKS, "/v1/idempotency-keys"];
+
 /// Completes every operation of the document.
 pub struct Completion;
 
@@ -29,8 +32,7 @@ impl Modify for Completion {
         for (path, item) in &mut document.paths.paths {
             let is_business = path.starts_with("/v1/");
             for (method, operation) in operations_of(item) {
-                // A provider names its deliveries itself.
-                let has_key = method == Method::POST && path != CALLBACKS;
+                let has_key = method == Method::POST && !WITHOUT_KEY.contains(&path.as_str());
                 complete(operation, path, is_business, has_key);
             }
         }

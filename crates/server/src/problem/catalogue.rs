@@ -157,6 +157,21 @@ pub const ENTRIES: &[Entry] = &[
         ..entry(Slug::IdempotencyKeyReused, "idempotency-key-reused", 422, "Idempotency key reused")
     },
     Entry {
+        when: "The client may use only keys that the server has made for it, and this is none: another one, one made for another client, or one that was changed. Nothing was done under it.",
+        remedy: "Ask for a key with POST /v1/idempotency-keys, keep it with the operation, and send it with each retry.",
+        ..entry(
+            Slug::IdempotencyKeyNotIssued,
+            "idempotency-key-not-issued",
+            422,
+            "Idempotency key not issued",
+        )
+    },
+    Entry {
+        when: "The client may use only keys that the server has made for it, and this one was made too long ago (24 hours unless configured). Nothing is recorded under it.",
+        remedy: "If this is the first request under the key, ask for a new one with POST /v1/idempotency-keys. If it is a retry of one that is older than the retention of records, look first for what it may have done.",
+        ..entry(Slug::IdempotencyKeyExpired, "idempotency-key-expired", 422, "Idempotency key expired")
+    },
+    Entry {
         when: "The account has less available than is to go out.",
         remedy: "Bring money in, or ask for less, under a new key.",
         members: &[

@@ -20,6 +20,8 @@ pub enum Slug {
     ValidationFailed,
     IdempotencyInProgress,
     IdempotencyKeyReused,
+    IdempotencyKeyNotIssued,
+    IdempotencyKeyExpired,
     InsufficientFunds,
     CurrencyMismatch,
     AccountClosed,

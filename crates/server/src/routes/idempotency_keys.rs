@@ -1,4 +1,6 @@
-//! `GET /v1/idempotency-keys/{key}`
+//! Idempotency keys: `/v1/idempotency-keys` and below. Here is `GET /v1/idempotency-keys/{key}`.
+
+pub mod issue;
 
 use axum::extract::{Request, State};
 use axum::response::Response;

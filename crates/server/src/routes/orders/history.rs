@@ -42,7 +42,7 @@ pub enum ByBody {
         /// Its idempotency key.
         idempotency_key: String,
     },
-    /// A callback of a payment provider.
+    /// A callback of a payment provider, or its answer to the server's own question.
     Callback {
         /// The endpoint that it came to.
         endpoint: String,
@@ -53,7 +53,7 @@ pub enum ByBody {
         /// What it did to the books.
         verdict: String,
     },
-    /// The service: a time was over, or a provider was asked.
+    /// The service: a time was over.
     Service,
 }
 
