@@ -193,3 +193,22 @@ async fn whatever_a_provider_does_with_its_callback_the_order_is_paid_once() {
     assert!(verified.success(), "{verified:?}");
     assert!(demo.server.stop("TERM").await.success());
 }
+
+#[tokio::test]
+async fn a_flood_settles_every_payment_and_a_forged_one_none() {
+    let home = Home::new();
+    let configuration = home.write("onefold.toml", "[http]\ncallbacks_per_second = 0\n");
+    let server = home.serve_with(&["--config", &configuration]).await;
+    let url = format!("http://{}", server.address());
+    for provider in PROVIDERS {
+        let flood =
+            ["simulate", "flood", "--provider", provider, "--server", &url, "--payments", "40", "--json"];
+        for (flags, settled) in [(&[][..], 40), (&["--forged"], 0)] {
+            let ended = home.run(&[&flood[..], flags].concat()).await;
+            assert!(ended.success(), "{ended:?}");
+            let told: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+            assert_eq!((&told["callbacks"], &told["settled"]), (&json!(40), &json!(settled)), "{told}");
+        }
+    }
+    assert!(server.stop("TERM").await.success());
+}

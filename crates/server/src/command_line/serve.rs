@@ -14,6 +14,7 @@ use super::{Options, print_line, signals, tell};
 use crate::configuration::Configuration;
 use crate::demo::{self, Demo};
 use crate::demo_providers::DemoProviders;
+use crate::endpoints::Endpoint;
 use crate::listen::{self, Reserved};
 use crate::serve::{Server, ServerSettings};
 
@@ -28,9 +29,11 @@ const RESTART_GIVEN_UP_AFTER: Duration = Duration::from_secs(4);
 pub async fn run(options: &Options, configuration: &Configuration) -> anyhow::Result<()> {
     let stop = signals::first_signal()?;
     let listen = listen::reserve(options.listen()).await?;
+    // Before a database is started: an endpoint that could take a forgery for a callback stops the start.
+    let endpoints = configuration.callback_endpoints()?;
     let Some(database) = open(options, configuration, &stop).await? else { return Ok(()) };
 
-    let served = serve(options, configuration, listen, &database, &stop).await;
+    let served = serve(options, configuration, (listen, endpoints), &database, &stop).await;
     let stopped_at = served.as_ref().map_or_else(|_| Instant::now(), |stopped_at| *stopped_at);
     match timeout_at(stopped_at + STOP_WITHIN, database.close()).await {
         Ok(closed) => served.and(closed),
@@ -64,7 +67,7 @@ async fn open(
 async fn serve(
     options: &Options,
     configuration: &Configuration,
-    listen: Reserved,
+    (listen, endpoints): (Reserved, Vec<Endpoint>),
     database: &OpenDatabase,
     stop: &CancellationToken,
 ) -> anyhow::Result<Instant> {
@@ -76,7 +79,7 @@ async fn serve(
     let settings = ServerSettings {
         migrate: !options.no_migrate,
         demo,
-        endpoints: configuration.callback_endpoints()?,
+        endpoints,
         demo_providers: providers.as_ref().map(DemoProviders::url),
         issuing: configuration.idempotency.issuing()?,
         hooks: Hooks::from_environment(),

@@ -2,9 +2,11 @@
 //!
 //! - this file: the commands, and what becomes of their flags;
 //! - [`flags`]: the flags that they share;
-//! - [`provider`]: the providers as a server, with books that outlast one command.
+//! - [`provider`]: the providers as a server, with books that outlast one command;
+//! - [`flood`]: as many callbacks as the server answers.
 
 pub mod flags;
+pub mod flood;
 pub mod provider;
 
 use std::process::ExitCode;
@@ -21,6 +23,7 @@ use provider_simulator::scenario::{self, Action, RefundAsked, Scenario};
 use provider_simulator::{Amount, Provider, Sender, through};
 
 use self::flags::{DeliveryFlags, PaymentFlags};
+use self::flood::FloodFlags;
 use self::provider::{ProviderFlags, StatementFlags};
 use super::{print_line, tell};
 
@@ -37,6 +40,8 @@ pub enum SimulateCommand {
     Refund(Box<RefundFlags>),
     /// Be all four providers at one address: keep books, answer queries and refunds, and call back
     Provider(Box<ProviderFlags>),
+    /// Deliver as many callbacks as the server answers, and measure
+    Flood(Box<FloodFlags>),
     /// Print the settlement statement of a running `simulate provider`, as CSV
     Statement(StatementFlags),
 }
@@ -103,6 +108,7 @@ pub async fn run(command: SimulateCommand) -> anyhow::Result<ExitCode> {
         SimulateCommand::Refund(flags) => {
             happen(&flags.happening, Action::Refund(flags.asked()), flags.out_of_order).await
         }
+        SimulateCommand::Flood(flags) => flood::run(&flags).await,
         SimulateCommand::Provider(flags) => provider::serve(*flags).await,
         SimulateCommand::Statement(flags) => provider::print_statement(&flags).await,
     }
