@@ -192,6 +192,34 @@ impl Account {
         Ok(Self { available, version: self.version + 1, ..self.clone() })
     }
 
+    /// The account after `amount` of what is available has been frozen. Its balance is what it was.
+    pub fn frozen(&self, amount: Amount) -> Result<Self, DebitRefusal> {
+        let spent = self.debited(amount)?;
+        let held = self.held.checked_add(amount).expect("what is held is a part of a balance in range");
+        Ok(Self { held, ..spent })
+    }
+
+    /// The account after `amount` of what is held has been made available again. Its balance is what it was.
+    ///
+    /// # Panics
+    ///
+    /// If so much is not held: a hold cannot be larger than what its account has held, and the books are damaged.
+    pub fn thawed(&self, amount: Amount) -> Self {
+        let available = self.available.checked_add(amount).expect("a part of a balance in range is in range");
+        Self { available, ..self.held_debited(amount) }
+    }
+
+    /// The account after `amount` of what is held has gone out. What is available is what it was.
+    ///
+    /// # Panics
+    ///
+    /// If so much is not held: a hold cannot be larger than what its account has held, and the books are damaged.
+    pub fn held_debited(&self, amount: Amount) -> Self {
+        let held =
+            self.held.checked_sub(amount).expect("an active hold is a part of what its account has held");
+        Self { held, version: self.version + 1, ..self.clone() }
+    }
+
     /// The account closed, which it stays.
     pub fn closed(&self) -> Result<Self, CloseRefusal> {
         if self.status == AccountStatus::Closed {

@@ -1,13 +1,16 @@
 //! The journal: rows that move one amount from the debited account to the credited one.
 //!
 //! A customer's account is a debt of the client to its customer, so a credit raises it and a debit lowers it.
+//!
+//! An account has two parts, what is available and what is held. A hold moves money from the one to the other: both
+//! sides of its row are parts of one account, and what the account had afterwards stands on one of them.
 
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use money::Amount;
 use uuid::Uuid;
 
-use crate::{Account, AccountId, Collecting, MovementId};
+use crate::{Account, AccountId, Collecting, HoldId, MovementId};
 
 /// Identifies a journal row: UUID version 7.
 #[derive(
@@ -42,6 +45,16 @@ pub enum EntryKind {
     PaymentRefunded,
     /// A provider gave back what had paid nothing.
     UnappliedRefunded,
+    /// Money was frozen: it went from what its account has available to what it has held.
+    Hold,
+    /// Frozen money was taken: it left what its account has held.
+    HoldCapture,
+    /// Frozen money was given back, by the client's word or at a final capture.
+    HoldRelease,
+    /// Frozen money was given back because the hold's time was over.
+    HoldExpiry,
+    /// Money that an order had taken was given back to the account that paid it.
+    OrderRefund,
 }
 
 impl EntryKind {
@@ -60,6 +73,11 @@ impl EntryKind {
             Self::OwedRefunded => "owed_refunded",
             Self::PaymentRefunded => "payment_refunded",
             Self::UnappliedRefunded => "unapplied_refunded",
+            Self::Hold => "hold",
+            Self::HoldCapture => "hold_capture",
+            Self::HoldRelease => "hold_release",
+            Self::HoldExpiry => "hold_expiry",
+            Self::OrderRefund => "order_refund",
         }
     }
 }
@@ -78,6 +96,8 @@ pub enum Side {
         /// What it then had held.
         held: Amount,
     },
+    /// What a customer's account has held. The account stands on the other side too, with its figures.
+    Held(AccountId),
     /// A collecting account, which has no figures of its own.
     Collecting(Collecting),
 }
@@ -96,7 +116,7 @@ impl Side {
     /// The account of this side.
     pub fn account_id(&self) -> AccountId {
         match self {
-            Self::Customer { account_id, .. } => *account_id,
+            Self::Customer { account_id, .. } | Self::Held(account_id) => *account_id,
             Self::Collecting(collecting) => collecting.id(),
         }
     }
@@ -107,7 +127,7 @@ impl Side {
 pub enum Cause {
     /// A deposit, a withdrawal or a transfer.
     Movement(MovementId),
-    /// An order, by its id.
+    /// An order, by its id. A row of an order's own hold has the order as its cause.
     Order(Uuid),
     /// What a provider told of, by the id of its receipt, and the order that it was for, if there is one.
     Receipt {
@@ -116,6 +136,8 @@ pub enum Cause {
         /// The order.
         order: Option<Uuid>,
     },
+    /// A hold that belongs to no order.
+    Hold(HoldId),
 }
 
 /// A row of the journal.

@@ -6,6 +6,7 @@
 //! - [`collecting`]: the accounts that only collect (the world outside, revenue), which nobody contends for;
 //! - [`journal`]: the rows that debit one account and credit another by the same amount;
 //! - [`movement`]: deposits, withdrawals and transfers;
+//! - [`hold`]: money that is frozen, until it is taken or given back;
 //! - [`origin`]: at whose word something was done;
 //! - [`store`]: the SQL of this crate's tables.
 //!
@@ -14,6 +15,7 @@
 
 pub mod account;
 pub mod collecting;
+pub mod hold;
 pub mod journal;
 pub mod movement;
 pub mod origin;
@@ -21,6 +23,7 @@ pub mod store;
 
 pub use account::{Account, AccountId, AccountStatus, CloseRefusal, CreditRefusal, DebitRefusal};
 pub use collecting::{Collecting, CollectingName};
+pub use hold::{Hold, HoldCapture, HoldId, HoldPurpose, HoldStatus};
 pub use journal::{Cause, Entry, EntryId, EntryKind, Side};
 pub use movement::{Moved, Movement, MovementId, MovementKind, Parties};
 pub use origin::Origin;

@@ -8,6 +8,7 @@
 
 pub mod accounts;
 pub mod collecting;
+pub mod holds;
 pub mod journal;
 pub mod movements;
 

@@ -10,26 +10,27 @@ use sqlx::{Arguments, PgExecutor, Row};
 use uuid::Uuid;
 
 use super::{amount_from, column, currency_from, unreadable};
-use crate::{AccountId, Cause, Entry, EntryId, Origin, Side};
+use crate::{AccountId, Cause, Entry, EntryId, HoldId, Origin, Side};
 
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] =
     &[("INSERT", INSERT), ("STATEMENT", STATEMENT), ("OF_RECEIPTS", OF_RECEIPTS)];
 
-/// Adds rows: `$1` to `$18`, see [`bind_inserts`], and at whose word: `$19` and `$20`, see [`bind_origins`].
+/// Adds rows: `$1` to `$19`, see [`bind_inserts`], and at whose word: `$20` and `$21`, see [`bind_origins`].
 pub const INSERT: &str = "
     INSERT INTO journal_entries (
         client_id, entry_id, kind, amount, currency,
         debit_account_id, debit_version, debit_available_after, debit_held_after,
         credit_account_id, credit_version, credit_available_after, credit_held_after,
-        reference, movement_id, order_id, receipt_id, created_at, idempotency_key, delivery_id
+        reference, movement_id, order_id, receipt_id, hold_id, created_at, idempotency_key, delivery_id
     )
     SELECT *
     FROM unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::numeric[], $5::text[],
         $6::uuid[], $7::bigint[], $8::numeric[], $9::numeric[],
         $10::uuid[], $11::bigint[], $12::numeric[], $13::numeric[],
-        $14::text[], $15::uuid[], $16::uuid[], $17::uuid[], $18::timestamptz[], $19::text[], $20::uuid[]
+        $14::text[], $15::uuid[], $16::uuid[], $17::uuid[], $18::uuid[], $19::timestamptz[], $20::text[],
+        $21::uuid[]
     )
     RETURNING 1";
 
@@ -45,16 +46,20 @@ pub fn bind_inserts(arguments: &mut PgArguments, entries: &[Entry]) -> Result<()
     arguments.add(column(entries, |e| e.reference.as_deref()))?;
     arguments.add(column(entries, |e| match e.cause {
         Cause::Movement(movement) => Some(movement.0),
-        Cause::Order(_) | Cause::Receipt { .. } => None,
+        Cause::Order(_) | Cause::Receipt { .. } | Cause::Hold(_) => None,
     }))?;
     arguments.add(column(entries, |e| match e.cause {
-        Cause::Movement(_) => None,
         Cause::Order(order) => Some(order),
         Cause::Receipt { order, .. } => order,
+        Cause::Movement(_) | Cause::Hold(_) => None,
     }))?;
     arguments.add(column(entries, |e| match e.cause {
-        Cause::Movement(_) | Cause::Order(_) => None,
         Cause::Receipt { receipt, .. } => Some(receipt),
+        Cause::Movement(_) | Cause::Order(_) | Cause::Hold(_) => None,
+    }))?;
+    arguments.add(column(entries, |e| match e.cause {
+        Cause::Hold(hold) => Some(hold.0),
+        Cause::Movement(_) | Cause::Order(_) | Cause::Receipt { .. } => None,
     }))?;
     arguments.add(column(entries, |e| e.created_at))?;
     Ok(())
@@ -76,7 +81,7 @@ fn bind_side(
         Side::Customer { version, available, held, .. } => {
             Some((*version, available.to_decimal(), held.to_decimal()))
         }
-        Side::Collecting(_) => None,
+        Side::Held(_) | Side::Collecting(_) => None,
     };
     arguments.add(column(entries, |e| side(e).account_id().0))?;
     arguments.add(column(entries, |e| figures(e).map(|(version, _, _)| version)))?;
@@ -105,7 +110,8 @@ pub struct StatementLine {
     pub direction: Direction,
     /// How much moved.
     pub amount: Amount,
-    /// The other account: the id of a customer's, the name of a collecting one.
+    /// The other account: the id of a customer's, the name of a collecting one, `held` for what the account itself has
+    /// held.
     pub counter_account: String,
     /// What was available afterwards.
     pub available_after: Amount,
@@ -117,20 +123,23 @@ pub struct StatementLine {
     pub reference: Option<String>,
     /// The order it was for.
     pub order_id: Option<Uuid>,
+    /// The hold it was for, if that belongs to no order.
+    pub hold_id: Option<HoldId>,
     /// When it was decided.
     pub created_at: DateTime<Utc>,
 }
 
-/// Both sides are read newest first from their own index, `$4` rows each at most, and merged.
+/// A row within the account stands on that side only which has the account's figures. Both sides are read newest first from their own index, `$4` rows each at most, and merged.
 const STATEMENT: &str = "
     SELECT s.entry_id, s.kind, s.direction, s.amount, s.currency, s.available_after, s.held_after, s.version,
-           s.reference, s.order_id, s.created_at,
-           coalesce(c.name, s.counter_account_id::text) AS counter_account
+           s.reference, s.order_id, s.hold_id, s.created_at,
+           CASE WHEN s.counter_account_id = $2 THEN 'held' ELSE coalesce(c.name, s.counter_account_id::text) END
+               AS counter_account
     FROM (
         (SELECT client_id, entry_id, kind, 'debit' AS direction, amount, currency,
                 credit_account_id AS counter_account_id,
                 debit_available_after AS available_after, debit_held_after AS held_after,
-                debit_version AS version, reference, order_id, created_at
+                debit_version AS version, reference, order_id, hold_id, created_at
          FROM journal_entries
          WHERE client_id = $1
            AND debit_account_id = $2
@@ -141,7 +150,7 @@ const STATEMENT: &str = "
         (SELECT client_id, entry_id, kind, 'credit' AS direction, amount, currency,
                 debit_account_id AS counter_account_id,
                 credit_available_after AS available_after, credit_held_after AS held_after,
-                credit_version AS version, reference, order_id, created_at
+                credit_version AS version, reference, order_id, hold_id, created_at
          FROM journal_entries
          WHERE client_id = $1
            AND credit_account_id = $2
@@ -193,6 +202,7 @@ fn line_from(row: &PgRow) -> sqlx::Result<StatementLine> {
         account_version: row.try_get("version")?,
         reference: row.try_get("reference")?,
         order_id: row.try_get("order_id")?,
+        hold_id: row.try_get::<Option<Uuid>, _>("hold_id")?.map(HoldId),
         created_at: row.try_get("created_at")?,
     })
 }
