@@ -6,7 +6,7 @@ use client::ClientId;
 use money::Amount;
 use uuid::Uuid;
 
-use crate::OrderStatus;
+use crate::{OrderEvent, OrderItem, OrderStatus, StateConflict, Step};
 
 /// Identifies an order: UUID version 7, made by the service.
 #[derive(
@@ -19,6 +19,8 @@ pub struct OrderId(pub Uuid);
 pub enum PaymentMethod {
     /// At once, from what the account has available.
     Balance,
+    /// From what is frozen on the account when the order is placed, by a later capture.
+    Hold,
     /// By a payment at a provider, which tells of it by a callback.
     Provider,
 }
@@ -28,6 +30,7 @@ impl PaymentMethod {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Balance => "balance",
+            Self::Hold => "hold",
             Self::Provider => "provider",
         }
     }
@@ -36,6 +39,7 @@ impl PaymentMethod {
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "balance" => Some(Self::Balance),
+            "hold" => Some(Self::Hold),
             "provider" => Some(Self::Provider),
             _ => None,
         }
@@ -62,16 +66,53 @@ pub struct Order {
     pub captured_amount: Amount,
     /// What has been given back.
     pub refunded_amount: Amount,
+    /// What was ordered, item by item; empty, if the client did not say.
+    pub items: Vec<OrderItem>,
     /// How it is paid.
     pub payment_method: PaymentMethod,
     /// The number of its payment, if it is paid at a provider.
     pub payment_no: Option<String>,
-    /// Where it is in its life.
+    /// Where it is in its life. For where it is at a moment, see [`Order::at`].
     pub status: OrderStatus,
+    /// From when on it is due, if it is not paid by then.
+    pub expires_at: Option<DateTime<Utc>>,
     /// How many changes it has seen, its placing the first.
     pub version: i64,
     /// When it was placed.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
+}
+
+impl Order {
+    /// Its state at a moment: an order that is due has expired, even while what it keeps has not been given back yet.
+    pub fn at(&self, now: DateTime<Utc>) -> OrderStatus {
+        let waits = matches!(self.status, OrderStatus::Authorized | OrderStatus::PendingPayment);
+        match self.expires_at {
+            Some(expires_at) if waits && now >= expires_at => OrderStatus::Expired,
+            _ => self.status,
+        }
+    }
+
+    /// What can still be given back of what was taken.
+    ///
+    /// # Panics
+    ///
+    /// If more was given back than was taken, which neither the rules nor the table allow.
+    pub fn refundable(&self) -> Amount {
+        self.captured_amount.checked_sub(self.refunded_amount).expect("no more is given back than was taken")
+    }
+
+    /// The order after an event, a version on. Amounts are the caller's to change.
+    ///
+    /// # Errors
+    ///
+    /// If the event is not allowed in the order's state.
+    pub(crate) fn after(&self, event: OrderEvent, now: DateTime<Utc>) -> Result<Self, StateConflict> {
+        let status = match self.status.on(event)? {
+            Step::To(status) => status,
+            Step::Stays => self.status,
+        };
+        Ok(Self { status, version: self.version + 1, updated_at: now, ..self.clone() })
+    }
 }

@@ -7,6 +7,7 @@ use account::{Account, DebitRefusal};
 use chrono::{DateTime, Utc};
 use money::Amount;
 
+use crate::place::new_order;
 use crate::{Order, OrderEvent, OrderStatus, PaymentMethod, Placement, StateConflict, Step};
 
 /// Places an order that the payment of this number, at a provider, shall pay.
@@ -19,23 +20,13 @@ pub fn await_payment(
     account: &Account,
     placement: Placement,
     payment_no: String,
+    expires_at: DateTime<Utc>,
 ) -> Result<Order, DebitRefusal> {
-    let Placement { order_id, entry_id: _, client_order_no, amount, now } = placement;
-    account.pays_in(amount.currency())?;
+    account.pays_in(placement.amount.currency())?;
     Ok(Order {
-        client_id: account.client_id,
-        id: order_id,
-        client_order_no,
-        account_id: account.id,
-        amount,
-        captured_amount: Amount::zero(amount.currency()),
-        refunded_amount: Amount::zero(amount.currency()),
-        payment_method: PaymentMethod::Provider,
         payment_no: Some(payment_no),
-        status: OrderStatus::PendingPayment,
-        version: 1,
-        created_at: now,
-        updated_at: now,
+        expires_at: Some(expires_at),
+        ..new_order(account, placement, PaymentMethod::Provider, OrderStatus::PendingPayment)
     })
 }
 
@@ -87,6 +78,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use account::AccountId;
+    use chrono::TimeDelta;
     use client::ClientId;
     use money::Currency;
     use uuid::Uuid;
@@ -114,9 +106,10 @@ mod tests {
             entry_id: EntryId(Uuid::nil()),
             client_order_no: "A-1".to_owned(),
             amount: cny("88.80"),
+            items: Vec::new(),
             now,
         };
-        await_payment(&account, placement, "P-0001".to_owned()).unwrap()
+        await_payment(&account, placement, "P-0001".to_owned(), now + TimeDelta::minutes(30)).unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Transitions are one-way: nothing that arrives late turns a state back.
 
 /// The state of an order.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum OrderStatus {
     /// To be paid at a provider.
     PendingPayment,
@@ -42,6 +42,21 @@ pub enum OrderEvent {
     RefundedInPart,
     /// The rest of what was taken is given back.
     RefundedInFull,
+}
+
+impl OrderEvent {
+    /// Every event.
+    pub const ALL: [Self; 9] = [
+        Self::CapturedInPart,
+        Self::CapturedFinally,
+        Self::Cancelled,
+        Self::Expired,
+        Self::PaymentSucceeded,
+        Self::PaymentMismatched,
+        Self::PaymentFailed,
+        Self::RefundedInPart,
+        Self::RefundedInFull,
+    ];
 }
 
 /// What an event does.
@@ -145,18 +160,6 @@ impl OrderStatus {
 mod tests {
     use super::*;
 
-    const EVENTS: [OrderEvent; 9] = [
-        OrderEvent::CapturedInPart,
-        OrderEvent::CapturedFinally,
-        OrderEvent::Cancelled,
-        OrderEvent::Expired,
-        OrderEvent::PaymentSucceeded,
-        OrderEvent::PaymentMismatched,
-        OrderEvent::PaymentFailed,
-        OrderEvent::RefundedInPart,
-        OrderEvent::RefundedInFull,
-    ];
-
     /// How far along its life a state is.
     fn age(status: OrderStatus) -> u8 {
         match status {
@@ -170,7 +173,7 @@ mod tests {
     #[test]
     fn no_event_turns_a_state_back() {
         for status in OrderStatus::ALL {
-            for event in EVENTS {
+            for event in OrderEvent::ALL {
                 if let Ok(Step::To(next)) = status.on(event) {
                     assert!(age(next) >= age(status), "{status:?} went back to {next:?} on {event:?}");
                 }
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn an_ended_order_never_moves_again() {
         for status in [OrderStatus::Refunded, OrderStatus::Cancelled, OrderStatus::Expired] {
-            for event in EVENTS {
+            for event in OrderEvent::ALL {
                 assert!(!matches!(status.on(event), Ok(Step::To(_))), "{status:?} moved on {event:?}");
             }
         }

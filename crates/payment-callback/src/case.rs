@@ -287,9 +287,15 @@ impl<'i> Case<'i> {
             EntryKind::RefundOwed => (CollectingName::UnappliedReceipts, CollectingName::RefundsOwed),
             EntryKind::OwedRefunded => (CollectingName::RefundsOwed, clearing),
             EntryKind::PaymentRefunded => (CollectingName::Revenue, clearing),
-            EntryKind::Deposit | EntryKind::Withdrawal | EntryKind::Transfer | EntryKind::OrderPayment => {
-                unreachable!("a receipt's money is booked by kinds of its own")
-            }
+            EntryKind::Deposit
+            | EntryKind::Withdrawal
+            | EntryKind::Transfer
+            | EntryKind::OrderPayment
+            | EntryKind::Hold
+            | EntryKind::HoldCapture
+            | EntryKind::HoldRelease
+            | EntryKind::HoldExpiry
+            | EntryKind::OrderRefund => unreachable!("a receipt's money is booked by kinds of its own"),
         };
         let order = self.order.as_ref().map(|order| order.id.0);
         let (debit, credit) = (account(debit), account(credit));

@@ -116,6 +116,11 @@ impl Payment {
         }
     }
 
+    /// The payment of an order that was called off: what is paid from now on is late.
+    pub fn closed(&self, now: DateTime<Utc>) -> Self {
+        Self { status: PaymentStatus::Closed, version: self.version + 1, updated_at: now, ..self.clone() }
+    }
+
     /// Its state at a moment: a payment that is due has expired, also while the sweeper has not reached it yet.
     pub fn at(&self, now: DateTime<Utc>) -> PaymentStatus {
         match (self.status, self.request) {
