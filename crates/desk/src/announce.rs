@@ -2,16 +2,22 @@
 
 pub mod payments;
 
-use account::{Movement, MovementKind};
+use account::{Hold, Movement, MovementKind};
 use chrono::{DateTime, Utc};
+use client::ClientId;
 use events::{Event, EventId};
-use order::Order;
+use inventory::Sku;
+use order::{Order, PaymentMethod, Refund};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::Outcome;
 use crate::ids::Ids;
 
 /// The event that tells of an outcome, unless the decision has told of itself.
+///
+/// The sequence orders the events of one thing: it is the thing's version. What an order's hold goes through is told by
+/// the order alone.
 pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<Event> {
     let (client_id, event_type, aggregate_type, aggregate_id, sequence, data) = match outcome {
         Outcome::AccountOpened(account) => (
@@ -42,8 +48,26 @@ pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<
             1,
             movement_data(movement),
         ),
-        Outcome::OrderPlaced { order, payment: None } => {
-            (order.client_id, "onefold.order.paid.v1", "order", order.id.0, order.version, order_data(order))
+        Outcome::HoldPlaced(hold) => of_hold("onefold.hold.placed.v1", hold),
+        Outcome::HoldCaptured(hold) => of_hold("onefold.hold.captured.v1", hold),
+        Outcome::HoldReleased(hold) => of_hold("onefold.hold.released.v1", hold),
+        Outcome::HoldExpired(hold) => of_hold("onefold.hold.expired.v1", hold),
+        Outcome::OrderPlaced { order, payment: None } => match order.payment_method {
+            PaymentMethod::Hold => of_order("onefold.order.authorized.v1", order, order_data(order)),
+            PaymentMethod::Balance | PaymentMethod::Provider => {
+                of_order("onefold.order.paid.v1", order, order_data(order))
+            }
+        },
+        Outcome::OrderCaptured(order) => of_order("onefold.order.captured.v1", order, order_data(order)),
+        Outcome::OrderCancelled { order, .. } => {
+            of_order("onefold.order.cancelled.v1", order, order_data(order))
+        }
+        Outcome::OrderExpired(order) => of_order("onefold.order.expired.v1", order, order_data(order)),
+        Outcome::OrderRefunded(refund, order) => {
+            of_order("onefold.order.refunded.v1", order, refund_data(refund, order))
+        }
+        Outcome::SkuSet(sku) => {
+            (sku.client_id, "onefold.sku.set.v1", "sku", sku.id.0, sku.version, sku_data(sku))
         }
         // What has to do with payments at providers has told of itself, version by version.
         Outcome::OrderPlaced { payment: Some(_), .. }
@@ -67,6 +91,25 @@ pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<
     })
 }
 
+/// Whose it is, what happened, to what kind of thing, to which, its version, and what there is to tell.
+type Told = (ClientId, &'static str, &'static str, Uuid, i64, Value);
+
+fn of_hold(event_type: &'static str, hold: &Hold) -> Told {
+    let data = json!({
+        "hold_id": hold.id.0,
+        "account_id": hold.account_id.0,
+        "currency": hold.amount.currency().code(),
+        "amount": hold.amount.to_string(),
+        "captured_amount": hold.captured.to_string(),
+        "status": hold.status.as_str(),
+    });
+    (hold.client_id, event_type, "hold", hold.id.0, hold.version, data)
+}
+
+fn of_order(event_type: &'static str, order: &Order, data: Value) -> Told {
+    (order.client_id, event_type, "order", order.id.0, order.version, data)
+}
+
 fn movement_data(movement: &Movement) -> Value {
     json!({
         "movement_id": movement.id.0,
@@ -86,6 +129,28 @@ fn order_data(order: &Order) -> Value {
         "account_id": order.account_id.0,
         "currency": order.amount.currency().code(),
         "amount": order.amount.to_string(),
+        "captured_amount": order.captured_amount.to_string(),
+        "refunded_amount": order.refunded_amount.to_string(),
         "status": order.status.as_str(),
+    })
+}
+
+fn refund_data(refund: &Refund, order: &Order) -> Value {
+    let mut data = order_data(order);
+    data["refund"] = json!({
+        "refund_id": refund.id.0,
+        "reference": refund.reference,
+        "amount": refund.amount.to_string(),
+        "status": refund.status.as_str(),
+    });
+    data
+}
+
+fn sku_data(sku: &Sku) -> Value {
+    json!({
+        "sku": sku.code.0,
+        "currency": sku.price.currency().code(),
+        "price": sku.price.to_string(),
+        "total": sku.total,
     })
 }

@@ -207,7 +207,16 @@ impl Bench {
                 Outcome::AccountOpened(_)
                 | Outcome::Moved(_)
                 | Outcome::AccountClosed(_)
+                | Outcome::HoldPlaced(_)
+                | Outcome::HoldCaptured(_)
+                | Outcome::HoldReleased(_)
+                | Outcome::HoldExpired(_)
                 | Outcome::OrderPlaced { .. }
+                | Outcome::OrderCaptured(_)
+                | Outcome::OrderCancelled { .. }
+                | Outcome::OrderExpired(_)
+                | Outcome::OrderRefunded(..)
+                | Outcome::SkuSet(_)
                 | Outcome::CallbackTaken(_)
                 | Outcome::CallbackRepeated(_)
                 | Outcome::AlertResolved(_)
@@ -230,7 +239,7 @@ impl Bench {
             .flat_map(|entry| [entry.debit, entry.credit])
             .filter_map(|side| match side {
                 Side::Collecting(collecting) => Some(collecting),
-                Side::Customer { .. } => None,
+                Side::Customer { .. } | Side::Held(_) => None,
             })
             .filter(|collecting| !self.collecting_known.contains(collecting))
             .collect();

@@ -4,6 +4,15 @@
 //!
 //! What is checked first, answers first: the accounts must be the client's (404), then the business key must be
 //! free (409), then the rules of the account and the order speak.
+//!
+//! - here: accounts and movements;
+//! - [`holds`]: freezing money, taking it, giving it back;
+//! - [`orders`]: orders and refunds;
+//! - [`skus`]: the catalogue.
+
+mod holds;
+mod orders;
+mod skus;
 
 mod payments;
 
@@ -11,8 +20,6 @@ use account::movement::{self, Particulars};
 use account::{Account, AccountId, EntryId, MovementId, Parties};
 use chrono::{DateTime, Utc};
 use client::ClientId;
-use order::place::{self, Placement};
-use order::{OrderId, PaymentTerms};
 
 use crate::announce::announce;
 use crate::ids::Ids;
@@ -28,6 +35,28 @@ pub struct Decision {
     pub changes: Changes,
 }
 
+/// What a command is decided on.
+struct Case<'c> {
+    /// What was loaded, as changed by the commands before it.
+    set: &'c WorkingSet,
+    /// Who asks.
+    client: ClientId,
+    /// The ids of what the command makes.
+    ids: &'c mut Ids,
+    /// The time.
+    now: DateTime<Utc>,
+}
+
+impl<'c> Case<'c> {
+    fn account(&self, id: AccountId) -> Result<&'c Account, Refusal> {
+        self.set.account(self.client, id).ok_or(Refusal::AccountNotFound(id))
+    }
+
+    fn entry_id(&mut self) -> EntryId {
+        EntryId(self.ids.take())
+    }
+}
+
 /// Decides a command of a client on what has been loaded, as changed by the commands before it.
 pub fn decide(
     set: &WorkingSet,
@@ -36,33 +65,41 @@ pub fn decide(
     ids: &mut Ids,
     now: DateTime<Utc>,
 ) -> Decision {
+    let mut case = Case { set, client, ids, now };
     let decided = match command {
         Command::OpenAccount { owner, currency } => {
-            let account = Account::open(client, AccountId(ids.take()), owner.clone(), *currency, now);
+            let account = Account::open(client, AccountId(case.ids.take()), owner.clone(), *currency, now);
             let changes = Changes { accounts: vec![account.clone()], ..Changes::default() };
             Ok(Decision { outcome: Outcome::AccountOpened(account), changes })
         }
         Command::Move { parties, amount, reference } => {
             let particulars = Particulars {
-                movement_id: MovementId(ids.take()),
-                entry_id: EntryId(ids.take()),
+                movement_id: MovementId(case.ids.take()),
+                entry_id: EntryId(case.ids.take()),
                 reference: reference.clone(),
                 now,
             };
             move_money(set, client, *parties, *amount, particulars)
         }
         Command::CloseAccount { account_id } => close(set, client, *account_id),
-        Command::PlaceOrder { account_id, client_order_no, amount, payment } => {
-            let placement = Placement {
-                order_id: OrderId(ids.take()),
-                entry_id: EntryId(ids.take()),
-                client_order_no: client_order_no.clone(),
-                amount: *amount,
-                now,
-            };
-            place_order(set, client, *account_id, payment, placement, ids)
+        Command::PlaceHold { account_id, amount, reference, expires_in_s } => {
+            holds::place(&mut case, *account_id, *amount, reference, *expires_in_s)
         }
-        Command::Payment(command) => payments::decide(set, client, command, ids, now),
+        Command::CaptureHold { hold_id, terms, .. } => holds::capture(&mut case, *hold_id, terms),
+        Command::ReleaseHold { hold_id, .. } => holds::release(&mut case, *hold_id),
+        Command::ExpireHold { hold_id, .. } => holds::expire(&mut case, *hold_id),
+        Command::PlaceOrder { account_id, client_order_no, amount, items, payment } => {
+            let asked = orders::Asked { client_order_no, amount: *amount, items, payment };
+            orders::place(&mut case, *account_id, asked)
+        }
+        Command::CaptureOrder { order_id, terms, .. } => orders::capture(&mut case, *order_id, terms),
+        Command::CancelOrder { order_id, .. } => orders::cancel(&mut case, *order_id),
+        Command::ExpireOrder { order_id, .. } => orders::expire(&mut case, *order_id),
+        Command::RefundOrder { order_id, amount, reference, items, .. } => {
+            orders::refund(&mut case, *order_id, *amount, reference, items)
+        }
+        Command::SetSku { code, terms, condition } => skus::set(&mut case, code, *terms, condition),
+        Command::Payment(command) => payments::decide(set, client, command, case.ids, now),
     };
     match decided {
         Ok(mut decision) => {
@@ -82,7 +119,9 @@ fn move_money(
 ) -> Result<Decision, Refusal> {
     let account = |id: AccountId| set.account(client, id).ok_or(Refusal::AccountNotFound(id));
     let free = || match set.movement_with(client, parties.kind(), &particulars.reference) {
-        Some(existing) => Err(Refusal::DuplicateReference { kind: parties.kind(), existing }),
+        Some(existing) => {
+            Err(Refusal::DuplicateReference { kind: parties.kind().as_str(), existing: existing.0 })
+        }
         None => Ok(()),
     };
     let moved = match parties {
@@ -116,29 +155,4 @@ fn close(set: &WorkingSet, client: ClientId, id: AccountId) -> Result<Decision, 
     let closed = account.closed()?;
     let changes = Changes { accounts: vec![closed.clone()], ..Changes::default() };
     Ok(Decision { outcome: Outcome::AccountClosed(closed), changes })
-}
-
-fn place_order(
-    set: &WorkingSet,
-    client: ClientId,
-    account_id: AccountId,
-    payment: &PaymentTerms,
-    placement: Placement,
-    ids: &mut Ids,
-) -> Result<Decision, Refusal> {
-    let account = set.account(client, account_id).ok_or(Refusal::AccountNotFound(account_id))?;
-    if let Some(existing) = set.order_with(client, &placement.client_order_no) {
-        return Err(Refusal::DuplicateOrderNo(existing));
-    }
-    let placed = match payment {
-        PaymentTerms::Balance => place::pay_from_balance(account, placement)?,
-        PaymentTerms::Provider { .. } => return payments::place(set, account, placement, payment, ids),
-    };
-    let changes = Changes {
-        accounts: vec![placed.account],
-        orders: vec![placed.order.clone()],
-        entries: vec![placed.entry],
-        ..Changes::default()
-    };
-    Ok(Decision { outcome: Outcome::OrderPlaced { order: placed.order, payment: None }, changes })
 }

@@ -5,7 +5,7 @@
 //!
 //! - [`desk`]: the door itself: [`Desk::submit`], [`Desk::look_up`], [`Desk::drain`];
 //! - [`command`]: what can be asked for;
-//! - [`outcome`]: what came of it, and the refusals;
+//! - [`outcome`], [`refusal`]: what came of it, and every business "no";
 //! - [`decide`]: from a command and what was loaded to an outcome and its changes, without any I/O;
 //! - [`working_set`]: what a batch has loaded, and what it has changed so far;
 //! - [`versioned`]: rows of one kind in it, each under its version;
@@ -44,6 +44,7 @@ pub mod load;
 pub mod metrics;
 pub mod outcome;
 pub mod poller;
+pub mod refusal;
 pub mod remembered;
 pub mod schema;
 pub mod settings;
@@ -53,9 +54,10 @@ pub mod versioned;
 pub mod working_set;
 
 pub use clock::{Clock, SystemClock};
-pub use command::{Command, Request};
+pub use command::{CaptureTerms, Command, Request, SkuCondition};
 pub use desk::{Answered, Desk, LookedUp, Reply};
 pub use hooks::{Hooks, Step};
 pub use metrics::Metrics;
-pub use outcome::{Outcome, Refusal, Render, Rendered};
+pub use outcome::{Outcome, Render, Rendered};
+pub use refusal::Refusal;
 pub use settings::Settings;

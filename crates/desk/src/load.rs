@@ -3,24 +3,32 @@
 //! Some rows are known by name only through others: an order names its account. Such a name never changes once it is
 //! there, so the rows that lead to others are read first, without a lock, from the kind that is named last in the
 //! order of locks to the kind that is named first. A batch that locks what it reads then reads them all again, in the
-//! order of locks: accounts, orders, payments, receipts, alerts. So whoever locks several rows, of whatever kinds, waits
-//! in one direction only.
+//! order of locks: accounts, orders, payments, receipts, alerts, holds, skus. So whoever locks several rows, of whatever
+//! kinds, waits in one direction only.
 //!
-//! - here: accounts and orders;
-//! - `payments`: what has to do with payments at providers.
+//! - here: accounts, orders, holds and skus;
+//! - `payments`: what has to do with payments at providers;
+//! - `moment`: whether what was read without locks could be of one moment.
 
+mod moment;
 mod payments;
 
-use account::store::{accounts, movements};
+use account::HoldId;
+use account::store::{accounts, holds, movements};
 use idempotency::Name;
+use order::OrderStatus;
 use sqlx::PgConnection;
 
 use crate::Command;
 use crate::connection::LaneConnection;
-use crate::fault::{Fault, judge};
+use crate::fault::{Conflict, Fault, judge};
 use crate::working_set::{Needs, WorkingSet};
 
 /// Reads what these commands need. With `locked`, nobody else changes the versioned rows until the transaction ends.
+///
+/// # Errors
+///
+/// Without locks also a conflict, if the rows cannot be of one moment: the batch begins anew.
 pub async fn load<'a>(
     connection: &mut LaneConnection,
     commands: impl Iterator<Item = (&'a Name, &'a Command)>,
@@ -33,6 +41,11 @@ pub async fn load<'a>(
     if locked {
         load_orders(connection, &needs, locked, &mut set).await?;
         payments::load_locked(connection, &mut needs.payments, &mut set).await?;
+        load_holds(connection, &needs, locked, &mut set).await?;
+    }
+    load_skus(connection, &needs, locked, &mut set).await?;
+    if !locked && !moment::fits_together(&set) {
+        return Err(Fault::Conflict(Conflict::VersionMoved));
     }
     look_for_taken_keys(connection, &needs, &mut set).await?;
     payments::look_for_taken_keys(connection, &needs.payments, &mut set).await?;
@@ -48,6 +61,17 @@ async fn follow_names(
     load_orders(connection, needs, false, set).await?;
     needs.accounts.extend(set.orders.iter().map(|order| (order.client_id, order.account_id)));
     payments::follow_names(connection, &mut needs.payments, set).await?;
+    // Whatever has ended, or is paid, keeps nothing that could move with it.
+    for order in set.orders.iter() {
+        if matches!(order.status, OrderStatus::Authorized | OrderStatus::PendingPayment) {
+            needs.skus.extend(order.items.iter().map(|item| (order.client_id, item.sku.clone())));
+        }
+        if order.status == OrderStatus::Authorized {
+            needs.holds.insert((order.client_id, HoldId(order.id.0)));
+        }
+    }
+    load_holds(connection, needs, false, set).await?;
+    needs.accounts.extend(set.holds.iter().map(|hold| (hold.client_id, hold.account_id)));
     Ok(())
 }
 
@@ -82,6 +106,37 @@ async fn load_orders(
     Ok(())
 }
 
+async fn load_holds(
+    connection: &mut LaneConnection,
+    needs: &Needs,
+    locked: bool,
+    set: &mut WorkingSet,
+) -> Result<(), Fault> {
+    if needs.holds.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<_> = needs.holds.iter().copied().collect();
+    let read = ask(connection, async |connection| holds::load(connection, &keys, locked).await).await?;
+    read.into_iter().for_each(|hold| set.holds.load(hold));
+    Ok(())
+}
+
+async fn load_skus(
+    connection: &mut LaneConnection,
+    needs: &Needs,
+    locked: bool,
+    set: &mut WorkingSet,
+) -> Result<(), Fault> {
+    if needs.skus.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<_> = needs.skus.iter().cloned().collect();
+    let read =
+        ask(connection, async |connection| inventory::store::load(connection, &keys, locked).await).await?;
+    read.into_iter().for_each(|sku| set.skus.load(sku));
+    Ok(())
+}
+
 /// Which of the business keys that the commands bring are taken. There is nothing to lock: a key that is free now and
 /// taken when the batch is saved is a unique violation.
 async fn look_for_taken_keys(
@@ -101,6 +156,26 @@ async fn look_for_taken_keys(
             ask(connection, async |connection| movements::taken(connection, references).await).await?;
         set.references
             .extend(taken.into_iter().map(|(index, movement)| (references[index].clone(), movement)));
+    }
+    if !needs.hold_references.is_empty() {
+        let references = &needs.hold_references;
+        let taken = ask(connection, async |connection| holds::taken(connection, references).await).await?;
+        set.hold_references.extend(taken.into_iter().map(|(index, hold)| (references[index].clone(), hold)));
+    }
+    if !needs.capture_references.is_empty() {
+        let references = &needs.capture_references;
+        let taken =
+            ask(connection, async |connection| holds::captures_taken(connection, references).await).await?;
+        set.capture_references
+            .extend(taken.into_iter().map(|(index, entry)| (references[index].clone(), entry)));
+    }
+    if !needs.refund_references.is_empty() {
+        let references = &needs.refund_references;
+        let taken =
+            ask(connection, async |connection| order::store::refunds::taken(connection, references).await)
+                .await?;
+        set.refund_references
+            .extend(taken.into_iter().map(|(index, refund)| (references[index].clone(), refund)));
     }
     Ok(())
 }

@@ -9,8 +9,9 @@
 //! | 2 | claim the names and recall their records ([`idempotency::store::CLAIM`]) |
 //! | 3 | load the accounts ([`account::store::accounts::LOAD`]), if any command has one |
 //! | (3) | load the orders that commands name ([`order::store::LOAD`]), before their accounts: see [`crate::load`] |
+//! | (3) | load the holds and the skus, if any command has one |
 //! | 4 | look for the order numbers ([`order::store::TAKEN`]), if any command brings one |
-//! | (5) | look for the references ([`account::store::movements::TAKEN`]), if any command brings one |
+//! | (5) | look for the references ([`account::store::movements::TAKEN`]), if any command brings one; those of holds, captures and refunds each by a statement of their own |
 //! | 6 | save ([`save`]) |
 //! | 7 | `COMMIT` |
 //!
@@ -19,9 +20,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use account::store::{accounts, collecting, journal, movements};
+use account::store::{accounts, collecting, holds, journal, movements};
 use account::{Collecting, collecting as collecting_rules};
 use idempotency::Record;
+use order::store::{items, refunds as order_refunds};
 use payment_callback::store::{alerts, deliveries, payments, receipts};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnectOptions};
@@ -72,6 +74,13 @@ const ROLE_FITS: &str = "
                   ('collecting_totals', 'UPDATE'),
                   ('orders', 'INSERT'),
                   ('order_versions', 'INSERT'),
+                  ('orders', 'UPDATE'),
+                  ('order_items', 'UPDATE'),
+                  ('holds', 'UPDATE'),
+                  ('hold_captures', 'INSERT'),
+                  ('skus', 'UPDATE'),
+                  ('refunds', 'INSERT'),
+                  ('refund_items', 'INSERT'),
                   ('payments', 'UPDATE'),
                   ('payment_receipts', 'UPDATE'),
                   ('receipt_refunds', 'INSERT'),
@@ -125,7 +134,7 @@ pub enum Saved {
 ///
 /// 1. records, so that a name that was taken meanwhile stops the rest;
 /// 2. rows that are there and that others contend for, kind by kind (accounts, orders, payments, receipts,
-///    alerts), each kind in the order of its
+///    alerts, holds, skus), each kind in the order of its
 ///    keys, those that decisions only relied on among those that change;
 /// 3. new rows, kind by kind, in the order of their unique keys.
 ///
@@ -168,12 +177,23 @@ const ACCOUNTS_UNCHANGED: Piece = ("accounts_unchanged", accounts::UNCHANGED);
 const ACCOUNTS_CHANGED: Piece = ("accounts_changed", accounts::UPDATE);
 const ORDERS_UNCHANGED: Piece = ("orders_unchanged", order::store::UNCHANGED);
 const ORDERS_CHANGED: Piece = ("orders_changed", order::store::UPDATE);
+const ITEMS_GIVEN_BACK: Piece = ("items_given_back", items::UPDATE);
 const PAYMENTS_UNCHANGED: Piece = ("payments_unchanged", payments::UNCHANGED);
 const PAYMENTS_CHANGED: Piece = ("payments_changed", payments::UPDATE);
 const RECEIPTS_UNCHANGED: Piece = ("receipts_unchanged", receipts::UNCHANGED);
 const RECEIPTS_CHANGED: Piece = ("receipts_changed", receipts::UPDATE);
 const ALERTS_UNCHANGED: Piece = ("alerts_unchanged", alerts::UNCHANGED);
 const ALERTS_CHANGED: Piece = ("alerts_changed", alerts::UPDATE);
+const HOLDS_UNCHANGED: Piece = ("holds_unchanged", holds::UNCHANGED);
+const HOLDS_CHANGED: Piece = ("holds_changed", holds::UPDATE);
+const SKUS_UNCHANGED: Piece = ("skus_unchanged", inventory::store::UNCHANGED);
+const SKUS_CHANGED: Piece = ("skus_changed", inventory::store::UPDATE);
+const SKUS_NEW: Piece = ("skus_new", inventory::store::INSERT);
+const HOLDS_NEW: Piece = ("holds_new", holds::INSERT);
+const CAPTURES_NEW: Piece = ("captures_new", holds::INSERT_CAPTURES);
+const ITEMS_NEW: Piece = ("items_new", items::INSERT);
+const ORDER_REFUNDS_NEW: Piece = ("order_refunds_new", order_refunds::INSERT);
+const REFUND_ITEMS_NEW: Piece = ("refund_items_new", order_refunds::INSERT_ITEMS);
 const MOVEMENTS_NEW: Piece = ("movements_new", movements::INSERT);
 const ORDERS_NEW: Piece = ("orders_new", order::store::INSERT);
 const ORDER_VERSIONS_NEW: Piece = ("order_versions_new", order::store::versions::INSERT);
@@ -190,22 +210,33 @@ const TOTALS_NEW: Piece = ("totals_new", collecting::INSERT_TOTALS);
 const EVENTS_NEW: Piece = ("events_new", events::store::INSERT);
 
 /// Every piece, in the order in which [`compose`] takes those that have rows.
-const PIECES: [Piece; 26] = [
+const PIECES: [Piece; 37] = [
     RECORDS_NEW,
     RECORDS_AGAIN,
     ACCOUNTS_UNCHANGED,
     ACCOUNTS_CHANGED,
     ORDERS_UNCHANGED,
     ORDERS_CHANGED,
+    ITEMS_GIVEN_BACK,
     PAYMENTS_UNCHANGED,
     PAYMENTS_CHANGED,
     RECEIPTS_UNCHANGED,
     RECEIPTS_CHANGED,
     ALERTS_UNCHANGED,
     ALERTS_CHANGED,
+    HOLDS_UNCHANGED,
+    HOLDS_CHANGED,
+    SKUS_UNCHANGED,
+    SKUS_CHANGED,
+    SKUS_NEW,
     MOVEMENTS_NEW,
+    HOLDS_NEW,
+    CAPTURES_NEW,
     ORDERS_NEW,
     ORDER_VERSIONS_NEW,
+    ITEMS_NEW,
+    ORDER_REFUNDS_NEW,
+    REFUND_ITEMS_NEW,
     PAYMENTS_NEW,
     DELIVERIES_NEW,
     RECEIPTS_NEW,
@@ -297,6 +328,7 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
         (ORDERS_UNCHANGED, order::store::bind_unchanged),
         (ORDERS_CHANGED, order::store::bind_updates),
     )?;
+    made.all(ITEMS_GIVEN_BACK, &rows.items_given_back, items::bind_updates)?;
     made.there(
         &rows.payments,
         (PAYMENTS_UNCHANGED, payments::bind_unchanged),
@@ -312,10 +344,22 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
         (ALERTS_UNCHANGED, alerts::bind_unchanged),
         (ALERTS_CHANGED, alerts::bind_updates),
     )?;
+    made.there(&rows.holds, (HOLDS_UNCHANGED, holds::bind_unchanged), (HOLDS_CHANGED, holds::bind_updates))?;
+    made.there(
+        &rows.skus,
+        (SKUS_UNCHANGED, inventory::store::bind_unchanged),
+        (SKUS_CHANGED, inventory::store::bind_updates),
+    )?;
 
+    made.all(SKUS_NEW, &rows.skus.new, inventory::store::bind_inserts)?;
     made.all(MOVEMENTS_NEW, &rows.movements, movements::bind_inserts)?;
+    made.all(HOLDS_NEW, &rows.holds.new, holds::bind_inserts)?;
+    made.all(CAPTURES_NEW, &rows.captures, holds::bind_captures)?;
     made.all(ORDERS_NEW, &rows.orders.new, order::store::bind_inserts)?;
     made.all(ORDER_VERSIONS_NEW, &rows.order_versions, order::store::versions::bind_inserts)?;
+    made.all(ITEMS_NEW, &rows.order_items, items::bind_inserts)?;
+    made.all(ORDER_REFUNDS_NEW, &rows.order_refunds, order_refunds::bind_inserts)?;
+    made.all(REFUND_ITEMS_NEW, &rows.refund_items, order_refunds::bind_items)?;
     made.all(PAYMENTS_NEW, &rows.payments.new, payments::bind_inserts)?;
     made.all(DELIVERIES_NEW, &rows.deliveries, deliveries::bind_inserts)?;
     made.all(RECEIPTS_NEW, &rows.receipts.new, receipts::bind_inserts)?;

@@ -11,12 +11,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use account::store::holds;
+use account::{Hold, HoldPurpose};
 use chrono::{DateTime, TimeDelta, Utc};
 use client::ClientId;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use idempotency::fingerprint::Meaning;
 use idempotency::{Key, Name};
+use order::OrderId;
 use payment_callback::ProviderKind;
 use payment_callback::store::{payments, receipts};
 use sqlx::PgPool;
@@ -79,6 +82,7 @@ type Looked<'a, T> = BoxFuture<'a, sqlx::Result<Vec<T>>>;
 /// Every kind of thing that becomes due.
 const SOURCES: &[Source] = &[
     Source { clients: clients_with_payments_due, due: payments_due },
+    Source { clients: clients_with_holds_due, due: holds_due },
     Source { clients: clients_with_receipts_unmatched, due: receipts_unmatched },
 ];
 
@@ -111,6 +115,39 @@ fn payments_due<'a>(pool: &'a PgPool, client: ClientId, moment: &'a Moment) -> L
             operation: "expire payment",
             name: vec![payment_no.clone(), version.to_string()],
             command: Command::Payment(PaymentCommand::Expire { payment_no }),
+        };
+        Ok(due.into_iter().map(expire).collect())
+    }
+    .boxed()
+}
+
+fn clients_with_holds_due<'a>(
+    pool: &'a PgPool,
+    clients: &'a [ClientId],
+    moment: &'a Moment,
+) -> Looked<'a, ClientId> {
+    holds::clients_due(pool, clients, moment.now).boxed()
+}
+
+/// Holds of clients and of orders, which end with them.
+///
+/// Their names have the minute in them, unlike others: a clock that is put back between the look and the decision has a
+/// hold refused as not due, and the record of that must not answer for ever. That a hold ends once is its version's care.
+fn holds_due<'a>(pool: &'a PgPool, client: ClientId, moment: &'a Moment) -> Looked<'a, Due> {
+    async move {
+        let minute = (moment.now.timestamp() / 60).to_string();
+        let due = holds::due(pool, client, moment.now, DUE_MAX).await?;
+        let expire = |hold: Hold| {
+            let (name, account_id) = (vec![hold.id.to_string(), minute.clone()], Some(hold.account_id));
+            let (operation, command) = match hold.purpose {
+                HoldPurpose::Client { .. } => {
+                    ("expire hold", Command::ExpireHold { hold_id: hold.id, account_id })
+                }
+                HoldPurpose::Order => {
+                    ("expire order", Command::ExpireOrder { order_id: OrderId(hold.id.0), account_id })
+                }
+            };
+            Due { operation, name, command }
         };
         Ok(due.into_iter().map(expire).collect())
     }

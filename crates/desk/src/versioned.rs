@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use account::{Account, AccountId};
+use account::{Account, AccountId, Hold, HoldId};
 use client::ClientId;
+use inventory::{Sku, SkuCode};
 use order::{Order, OrderId};
 use payment_callback::{Alert, AlertId, Payment, Receipt, ReceiptKey};
 
@@ -84,6 +85,32 @@ impl Row for Alert {
 
     fn key(&self) -> Self::Key {
         (self.client_id, self.id)
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+impl Row for Hold {
+    type Key = (ClientId, HoldId);
+    const FIRST_VERSION: i64 = 1;
+
+    fn key(&self) -> Self::Key {
+        (self.client_id, self.id)
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+impl Row for Sku {
+    type Key = (ClientId, SkuCode);
+    const FIRST_VERSION: i64 = 1;
+
+    fn key(&self) -> Self::Key {
+        (self.client_id, self.code.clone())
     }
 
     fn version(&self) -> i64 {

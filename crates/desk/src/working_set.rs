@@ -4,11 +4,18 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use account::store::holds::CaptureReference;
 use account::store::movements::Reference;
-use account::{Account, AccountId, Cause, Entry, Movement, MovementId, MovementKind, Origin};
+use account::{
+    Account, AccountId, Cause, Entry, EntryId, Hold, HoldCapture, HoldId, HoldPurpose, Movement, MovementId,
+    MovementKind, Origin,
+};
 use client::ClientId;
 use events::Event;
-use order::{Order, OrderId, OrderVersion, PaymentTerms};
+use inventory::{Sku, SkuCode};
+use order::store::items::{ItemRow, rows_given_back, rows_of};
+use order::store::refunds::{RefundItemRow, item_rows_of};
+use order::{Order, OrderId, OrderVersion, PaymentTerms, Refund, RefundId};
 use payment_callback::{
     Alert, AlertCause, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, Payment,
     QuarantinedBody, Receipt, ReceiptRefund, ReceiptRefundKey,
@@ -23,12 +30,22 @@ use crate::versioned::{Net, Row, Versioned};
 pub struct Needs {
     /// Accounts that the commands name.
     pub accounts: BTreeSet<<Account as Row>::Key>,
-    /// Orders that the commands name. Their accounts are loaded with them.
+    /// Orders that the commands name. Their accounts are loaded with them; of those that wait, holds and skus too.
     pub orders: BTreeSet<<Order as Row>::Key>,
+    /// Holds that the commands name. Their accounts are loaded with them.
+    pub holds: BTreeSet<<Hold as Row>::Key>,
+    /// Skus that the commands name.
+    pub skus: BTreeSet<<Sku as Row>::Key>,
     /// Order numbers that are to be free.
     pub order_numbers: Vec<(ClientId, String)>,
     /// Movement references that are to be free.
     pub references: Vec<Reference>,
+    /// References of holds that are to be free.
+    pub hold_references: Vec<(ClientId, String)>,
+    /// References of captures that are to be free.
+    pub capture_references: Vec<CaptureReference>,
+    /// References of refunds that are to be free.
+    pub refund_references: Vec<(ClientId, String)>,
     /// What has to do with payments at providers.
     pub payments: PaymentNeeds,
 }
@@ -61,9 +78,16 @@ impl Needs {
         let mut needs = Self::default();
         for (client, command) in commands {
             needs.accounts.extend(command.accounts().into_iter().map(|account| (client, account)));
-            needs.orders.extend(command.orders().into_iter().map(|order| (client, order)));
+            needs.orders.extend(command.order().map(|order| (client, order)));
+            needs.holds.extend(command.hold().map(|hold| (client, hold)));
+            needs.skus.extend(command.skus().into_iter().map(|sku| (client, sku.clone())));
             needs.order_numbers.extend(command.client_order_no().map(|no| (client, no.to_owned())));
             needs.references.extend(command.reference().map(|(kind, text)| (client, kind, text.to_owned())));
+            needs.hold_references.extend(command.hold_reference().map(|text| (client, text.to_owned())));
+            needs
+                .capture_references
+                .extend(command.capture_reference().map(|(hold, text)| (client, hold, text.to_owned())));
+            needs.refund_references.extend(command.refund_reference().map(|text| (client, text.to_owned())));
             needs.payments.add(client, command);
         }
         needs
@@ -106,10 +130,20 @@ pub struct WorkingSet {
     pub accounts: Versioned<Account>,
     /// Orders.
     pub orders: Versioned<Order>,
+    /// Holds.
+    pub holds: Versioned<Hold>,
+    /// Skus.
+    pub skus: Versioned<Sku>,
     /// Order numbers that are taken, and by which order.
     pub order_numbers: HashMap<(ClientId, String), OrderId>,
     /// Movement references that are taken, and by which movement.
     pub references: HashMap<Reference, MovementId>,
+    /// References of holds that are taken, and by which hold.
+    pub hold_references: HashMap<(ClientId, String), HoldId>,
+    /// References of captures that are taken, and by which journal row.
+    pub capture_references: HashMap<CaptureReference, EntryId>,
+    /// References of refunds that are taken, and by which refund.
+    pub refund_references: HashMap<(ClientId, String), RefundId>,
     /// Payments.
     pub payments: Versioned<Payment>,
     /// Receipts.
@@ -126,6 +160,8 @@ pub struct WorkingSet {
     new_refunds: Vec<ReceiptRefund>,
     new_bodies: Vec<QuarantinedBody>,
     movements: Vec<Movement>,
+    captures: Vec<HoldCapture>,
+    order_refunds: Vec<Refund>,
     entries: Vec<Entry>,
     origins: Vec<Origin>,
     order_versions: Vec<OrderVersion>,
@@ -143,6 +179,16 @@ impl WorkingSet {
         self.orders.get(&(client, id))
     }
 
+    /// The client's hold of this id, as it is now.
+    pub fn hold(&self, client: ClientId, id: HoldId) -> Option<&Hold> {
+        self.holds.get(&(client, id))
+    }
+
+    /// The client's sku of this name, as it is now.
+    pub fn sku(&self, client: ClientId, code: &SkuCode) -> Option<&Sku> {
+        self.skus.get(&(client, code.clone()))
+    }
+
     /// The client's order that has this number.
     pub fn order_with(&self, client: ClientId, number: &str) -> Option<OrderId> {
         self.order_numbers.get(&(client, number.to_owned())).copied()
@@ -153,15 +199,36 @@ impl WorkingSet {
         self.references.get(&(client, kind, text.to_owned())).copied()
     }
 
+    /// The client's hold that has this reference.
+    pub fn hold_with(&self, client: ClientId, reference: &str) -> Option<HoldId> {
+        self.hold_references.get(&(client, reference.to_owned())).copied()
+    }
+
+    /// The journal row of the hold's capture that has this reference.
+    pub fn capture_with(&self, client: ClientId, hold: HoldId, reference: &str) -> Option<EntryId> {
+        self.capture_references.get(&(client, hold, reference.to_owned())).copied()
+    }
+
+    /// The client's refund that has this reference.
+    pub fn refund_with(&self, client: ClientId, reference: &str) -> Option<RefundId> {
+        self.refund_references.get(&(client, reference.to_owned())).copied()
+    }
+
     /// Takes in what a decision changes, at whose word it does so.
     ///
     /// # Panics
     ///
-    /// If it changes a row that is not in the set, or by other than one version.
+    /// If it changes a row that is not in the set, or by other than one version; or if it changes what an account has
+    /// held by anything else than it changes the account's holds by.
     pub fn apply(&mut self, changes: Changes, origin: &Origin) {
+        self.assert_held_follows_holds(&changes);
         let Changes {
             accounts,
             orders,
+            holds,
+            captures,
+            skus,
+            order_refunds,
             payments,
             receipts,
             alerts,
@@ -179,6 +246,24 @@ impl WorkingSet {
             }
             self.note_version(&order, &entries, origin);
             self.orders.put(order);
+        }
+        for hold in holds {
+            if let (Hold::FIRST_VERSION, HoldPurpose::Client { reference }) = (hold.version, &hold.purpose) {
+                self.hold_references.insert((hold.client_id, reference.clone()), hold.id);
+            }
+            self.holds.put(hold);
+        }
+        for capture in captures {
+            if let Some(reference) = &capture.reference {
+                let key = (capture.client_id, capture.hold_id, reference.clone());
+                self.capture_references.insert(key, capture.entry_id);
+            }
+            self.captures.push(capture);
+        }
+        skus.into_iter().for_each(|sku| self.skus.put(sku));
+        for refund in order_refunds {
+            self.refund_references.insert((refund.client_id, refund.reference.clone()), refund.id);
+            self.order_refunds.push(refund);
         }
         for movement in movements {
             let reference = (movement.client_id, movement.parties.kind(), movement.reference.clone());
@@ -215,11 +300,37 @@ impl WorkingSet {
         self.order_versions.push(made);
     }
 
+    /// The sum of an account's active holds is what it has held: true before a decision, it must be true after it.
+    fn assert_held_follows_holds(&self, changes: &Changes) {
+        for account in &changes.accounts {
+            let before =
+                self.account(account.client_id, account.id).map_or(0, |held| held.held.minor_units());
+            let of_account = || changes.holds.iter().filter(|hold| hold.account_id == account.id);
+            let left_before = of_account().filter_map(|hold| self.hold(hold.client_id, hold.id));
+            let frozen: u128 = of_account().map(|hold| hold.left().minor_units()).sum();
+            let thawed: u128 = left_before.map(|hold| hold.left().minor_units()).sum();
+            // A decision may take an account through several versions; it is the last that counts.
+            if changes.accounts.iter().any(|later| later.id == account.id && later.version > account.version)
+            {
+                continue;
+            }
+            let after = account.held.minor_units();
+            assert_eq!(after + thawed, before + frozen, "what is held is the sum of the active holds");
+        }
+    }
+
     /// What is to be written, and what must not have changed meanwhile.
     pub fn into_rows(self) -> BatchRows {
         let mut rows = BatchRows {
             accounts: self.accounts.into_net(),
             orders: self.orders.into_net(),
+            holds: self.holds.into_net(),
+            captures: self.captures,
+            skus: self.skus.into_net(),
+            order_items: Vec::new(),
+            items_given_back: Vec::new(),
+            order_refunds: self.order_refunds,
+            refund_items: Vec::new(),
             payments: self.payments.into_net(),
             receipts: self.receipts.into_net(),
             alerts: self.alerts.into_net(),
@@ -241,11 +352,25 @@ impl WorkingSet {
         rows.orders.new.sort_by(|a, b| {
             a.client_id.cmp(&b.client_id).then_with(|| a.client_order_no.cmp(&b.client_order_no))
         });
+        rows.captures.sort_by(|a, b| {
+            let key = |c: &HoldCapture| (c.client_id, c.hold_id);
+            key(a).cmp(&key(b)).then_with(|| a.reference.cmp(&b.reference))
+        });
+        rows.order_refunds
+            .sort_by(|a, b| a.client_id.cmp(&b.client_id).then_with(|| a.reference.cmp(&b.reference)));
+        rows.holds
+            .new
+            .sort_by(|a, b| a.client_id.cmp(&b.client_id).then_with(|| reference(a).cmp(&reference(b))));
         rows.deliveries.sort_by_key(DeliveryRecord::key);
         rows.refunds.sort_by_key(ReceiptRefund::key);
         rows.alerts.new.sort_by(|a, b| {
             (a.client_id, a.kind).cmp(&(b.client_id, b.kind)).then_with(|| a.cause.cmp(&b.cause))
         });
+
+        rows.order_items = rows.orders.new.iter().flat_map(rows_of).collect();
+        rows.items_given_back =
+            rows.orders.changed.iter().flat_map(|(order, _)| rows_given_back(order)).collect();
+        rows.refund_items = rows.order_refunds.iter().flat_map(item_rows_of).collect();
         rows
     }
 }
@@ -258,6 +383,14 @@ pub struct Changes {
     pub accounts: Vec<Account>,
     /// Orders.
     pub orders: Vec<Order>,
+    /// Holds.
+    pub holds: Vec<Hold>,
+    /// New captures of holds.
+    pub captures: Vec<HoldCapture>,
+    /// Skus.
+    pub skus: Vec<Sku>,
+    /// New refunds of orders.
+    pub order_refunds: Vec<Refund>,
     /// Payments.
     pub payments: Vec<Payment>,
     /// Receipts.
@@ -285,6 +418,20 @@ pub struct BatchRows {
     pub accounts: Net<Account>,
     /// Orders; the new ones are sorted by their numbers.
     pub orders: Net<Order>,
+    /// Holds; the new ones are sorted by their references.
+    pub holds: Net<Hold>,
+    /// New captures of holds, sorted by their references.
+    pub captures: Vec<HoldCapture>,
+    /// Skus.
+    pub skus: Net<Sku>,
+    /// The items of new orders.
+    pub order_items: Vec<ItemRow>,
+    /// The items of changed orders that were given back, at least in part.
+    pub items_given_back: Vec<ItemRow>,
+    /// New refunds of orders, sorted by their references.
+    pub order_refunds: Vec<Refund>,
+    /// The items of new refunds.
+    pub refund_items: Vec<RefundItemRow>,
     /// Payments.
     pub payments: Net<Payment>,
     /// Receipts.
@@ -307,4 +454,11 @@ pub struct BatchRows {
     pub order_versions: Vec<OrderVersion>,
     /// New events.
     pub events: Vec<Event>,
+}
+
+fn reference(hold: &Hold) -> Option<&str> {
+    match &hold.purpose {
+        HoldPurpose::Client { reference } => Some(reference),
+        HoldPurpose::Order => None,
+    }
 }

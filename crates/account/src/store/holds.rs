@@ -22,6 +22,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("INSERT_CAPTURES", INSERT_CAPTURES),
     ("FIND", FIND),
     ("LIST", LIST),
+    ("CLIENTS_DUE", CLIENTS_DUE),
     ("DUE", DUE),
 ];
 
@@ -230,6 +231,29 @@ pub async fn list(
     let before = before.map_or(Uuid::max(), |hold| hold.0);
     let rows = sqlx::query(LIST).bind(client).bind(account.0).bind(before).bind(limit).fetch_all(db).await?;
     rows.iter().map(hold_from).collect()
+}
+
+const CLIENTS_DUE: &str = "
+    SELECT n.client_id
+    FROM unnest($1::uuid[]) AS n (client_id)
+    CROSS JOIN LATERAL (
+        SELECT h.expires_at
+        FROM holds h
+        WHERE h.client_id = n.client_id
+          AND h.status = 'active'
+          AND h.expires_at IS NOT NULL
+        ORDER BY h.expires_at
+        LIMIT 1
+    ) AS soonest
+    WHERE soonest.expires_at <= $2";
+
+/// Those of these clients that [`due`] finds something of: an entry of an index is read for each.
+pub async fn clients_due(
+    db: impl PgExecutor<'_>,
+    clients: &[ClientId],
+    now: chrono::DateTime<chrono::Utc>,
+) -> sqlx::Result<Vec<ClientId>> {
+    sqlx::query_scalar(CLIENTS_DUE).bind(clients).bind(now).fetch_all(db).await
 }
 
 /// Active holds of a client that are due, those due longest first. Holds that another server has in hand are passed

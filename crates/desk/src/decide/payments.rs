@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use client::ClientId;
-use order::{Order, PaymentTerms, Placement, provider};
+use inventory::Sku;
+use order::{Order, OrderStatus, PaymentTerms, Placement, provider};
 use payment_callback::{
     Alert, AlertAction, AlertId, AlertKind, Case, CaseChanges, Decision as Judgement, DeliveryId,
     DeliveryKey, DeliveryRecord, Effect, KnownPayment, Payment, PaymentRequest, PaymentStatus, ProviderKind,
@@ -43,13 +44,15 @@ pub(super) fn decide(
 }
 
 /// Places an order that a payment at a provider shall pay; if the provider has told of it already, it is paid at once.
+/// `reserved` are the skus of its items, which are set aside for it.
 pub(super) fn place(
-    set: &WorkingSet,
+    case: &mut super::Case<'_>,
     account: &account::Account,
     placement: Placement,
     terms: &PaymentTerms,
-    ids: &mut Ids,
+    reserved: Vec<Sku>,
 ) -> Result<Decision, Refusal> {
+    let (set, ids) = (case.set, &mut *case.ids);
     let PaymentTerms::Provider { provider: word, payment_no, expires_in_s } = terms else {
         unreachable!("other terms are placed elsewhere")
     };
@@ -61,12 +64,13 @@ pub(super) fn place(
             existing: request.order_id,
         });
     }
-    let order = provider::await_payment(account, placement, payment_no.clone())?;
+    let expires_at = now + TimeDelta::seconds((*expires_in_s).into());
+    let order = provider::await_payment(account, placement, payment_no.clone(), expires_at)?;
     let request = PaymentRequest {
         order_id: order.id,
         provider: ProviderKind::from_word(word).expect("the terms were made of a provider that there is"),
         amount: order.amount,
-        expires_at: now + TimeDelta::seconds((*expires_in_s).into()),
+        expires_at,
     };
     let receipts = set.receipts.iter().filter(|receipt| {
         receipt.client_id == client && receipt.payment_no.as_deref() == Some(payment_no.as_str())
@@ -85,7 +89,7 @@ pub(super) fn place(
     let payment = case.payment().expect("it was asked for").clone();
     let paid = case.order().expect("it was placed").clone();
     let made = case.close();
-    let mut changes = written(made, ids, now);
+    let mut changes = written(set, reserved, made, ids, now);
     changes.orders.insert(0, order);
     changes.events.insert(0, placed);
     Ok(Decision { outcome: Outcome::OrderPlaced { order: paid, payment: Some(payment) }, changes })
@@ -105,7 +109,7 @@ fn take_callback(
         Some(_) => {
             return match set.deliveries.get(&callback.conflicting_key(client)) {
                 Some((id, _)) => only(Outcome::CallbackRepeated(*id)),
-                None => take_conflicting(client, callback, ids, now),
+                None => take_conflicting(set, client, callback, ids, now),
             };
         }
     }
@@ -127,7 +131,7 @@ fn take_callback(
     let effect = case.receive(told);
     let made = case.close();
     let record = recorded(callback.delivery_key(client), id, callback, (decision, effect), now);
-    let mut changes = written(made, ids, now);
+    let mut changes = written(set, Vec::new(), made, ids, now);
     if effect.is_held() {
         changes.bodies.push(quarantined(client, callback, ids, now));
     }
@@ -137,6 +141,7 @@ fn take_callback(
 
 /// A known delivery with another content: nothing is done but to ask a person.
 fn take_conflicting(
+    set: &WorkingSet,
     client: ClientId,
     callback: &CallbackCommand,
     ids: &mut Ids,
@@ -164,7 +169,7 @@ fn take_conflicting(
         created_at: now,
     };
     let made = CaseChanges { alerts: vec![alert], ..CaseChanges::default() };
-    let mut changes = written(made, ids, now);
+    let mut changes = written(set, Vec::new(), made, ids, now);
     changes.bodies.push(quarantined(client, callback, ids, now));
     changes.deliveries.push(record.clone());
     Decision { outcome: Outcome::CallbackTaken(record), changes }
@@ -232,7 +237,7 @@ fn resolve(
     case.resolve(id, action, RESOLVED_BY, note.to_owned())?;
     let resolved = case.alert(id).expect("it was resolved").clone();
     let made = case.close();
-    let changes = written(made, ids, now);
+    let changes = written(set, Vec::new(), made, ids, now);
     Ok(Decision { outcome: Outcome::AlertResolved(resolved), changes })
 }
 
@@ -250,7 +255,7 @@ fn expire(
         false => Outcome::NothingDue,
     };
     let made = case.close();
-    Decision { outcome, changes: written(made, ids, now) }
+    Decision { outcome, changes: written(set, Vec::new(), made, ids, now) }
 }
 
 fn ask_about_unmatched(
@@ -269,7 +274,7 @@ fn ask_about_unmatched(
         Some(alert) => Outcome::AlertRaised(alert.clone()),
         None => Outcome::NothingDue,
     };
-    Decision { outcome, changes: written(made, ids, now) }
+    Decision { outcome, changes: written(set, Vec::new(), made, ids, now) }
 }
 
 fn ask_about_statement(
@@ -331,13 +336,49 @@ fn open_alerts(set: &WorkingSet, client: ClientId) -> Vec<Alert> {
     set.alerts.iter().filter(|alert| alert.client_id == client).cloned().collect()
 }
 
-/// The rows of a case, with the events that tell of them.
-fn written(made: CaseChanges, ids: &mut Ids, now: DateTime<Utc>) -> Changes {
+/// The rows of a case, with the events that tell of them, and with what the order's items go through. `reserved` are
+/// the skus that the same decision has changed before.
+fn written(
+    set: &WorkingSet,
+    reserved: Vec<Sku>,
+    made: CaseChanges,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Changes {
     let events = announce::payments::of_case(&made, ids, now);
     let CaseChanges { payments, orders, receipts, refunds, alerts, entries } = made;
     debug_assert!(
         payments.iter().all(|payment| payment.status != PaymentStatus::Parked || orders.is_empty()),
         "a payment without an order changes none"
     );
-    Changes { payments, orders, receipts, refunds, alerts, entries, events, ..Changes::default() }
+    let skus = with_stock_moved(set, reserved, &orders, now);
+    Changes { payments, orders, skus, receipts, refunds, alerts, entries, events, ..Changes::default() }
+}
+
+/// What an order reserved is sold when it is paid, and back when it has ended unpaid. Each happens once, as the state
+/// comes once.
+fn with_stock_moved(
+    set: &WorkingSet,
+    mut skus: Vec<Sku>,
+    versions: &[Order],
+    now: DateTime<Utc>,
+) -> Vec<Sku> {
+    for order in versions {
+        for item in &order.items {
+            let changed = skus.iter().rev().find(|sku| sku.code == item.sku);
+            let sku = changed.or_else(|| set.sku(order.client_id, &item.sku));
+            let moved = match order.status {
+                OrderStatus::Paid => sku.map(|sku| sku.sell_reserved(item.quantity, now)),
+                OrderStatus::Expired | OrderStatus::Cancelled => {
+                    sku.map(|sku| sku.give_back_reserved(item.quantity, now))
+                }
+                OrderStatus::PendingPayment
+                | OrderStatus::Authorized
+                | OrderStatus::PartiallyRefunded
+                | OrderStatus::Refunded => continue,
+            };
+            skus.push(moved.expect("the skus of an order that waits are loaded with it"));
+        }
+    }
+    skus
 }
