@@ -162,6 +162,6 @@ async fn save(
 fn collecting_side(side: Side) -> Option<Collecting> {
     match side {
         Side::Collecting(collecting) => Some(collecting),
-        Side::Customer { .. } => None,
+        Side::Customer { .. } | Side::Held(_) => None,
     }
 }

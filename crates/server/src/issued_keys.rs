@@ -120,6 +120,10 @@ impl Issuer {
 ///
 /// `idempotency-key-not-issued`, `idempotency-key-expired`; nothing is stored.
 pub async fn admit_key(state: &AppState, name: &Name) -> Result<Standing, Problem> {
+    // The server names what needs no key by itself.
+    if name.key.is_of_service() {
+        return Ok(Standing::NotIssued);
+    }
     let standing = state.issuer.standing(name.client_id, &name.key, state.clock.now());
     if standing == Standing::Issued || !state.issuer.is_required_of(name.client_id) {
         return Ok(standing);

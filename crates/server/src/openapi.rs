@@ -13,8 +13,8 @@ use utoipa::{Modify, OpenApi};
 use self::completion::Completion;
 use self::problems::{FaultBody, ProblemBody};
 use crate::routes::{
-    accounts, callbacks, collecting_accounts, idempotency_keys, movements, operations, orders,
-    payment_alerts, payments, transfers,
+    accounts, callbacks, collecting_accounts, holds, idempotency_keys, movements, operations, orders,
+    payment_alerts, payments, refunds, skus, transfers,
 };
 
 /// The document.
@@ -49,6 +49,11 @@ pub fn json() -> String {
         accounts::withdraw::withdraw,
         accounts::close::close_account,
         accounts::entries::list_entries,
+        holds::place::place_hold,
+        holds::list::list_holds,
+        holds::get::get_hold,
+        holds::capture::capture_hold,
+        holds::release::release_hold,
         transfers::transfer::transfer,
         movements::get::get_movement,
         collecting_accounts::list_collecting_accounts,
@@ -56,6 +61,14 @@ pub fn json() -> String {
         orders::list::list_orders,
         orders::get::get_order,
         orders::history::list_order_history,
+        orders::capture::capture_order,
+        orders::cancel::cancel_order,
+        refunds::refund::refund_order,
+        refunds::list::list_refunds,
+        refunds::get::get_refund,
+        skus::list::list_skus,
+        skus::get::get_sku,
+        skus::put::put_sku,
         payments::get::get_payment,
         payment_alerts::list::list_payment_alerts,
         payment_alerts::resolve::resolve_payment_alert,
@@ -73,8 +86,10 @@ pub fn json() -> String {
     components(schemas(ProblemBody, FaultBody, orders::OrderItemBody)),
     tags(
         (name = "accounts", description = "Accounts hold money of one currency for one owner."),
+        (name = "holds", description = "Money that is frozen, until it is taken or given back."),
         (name = "movements", description = "Money only moves from one account to another."),
         (name = "orders", description = "Orders are paid from accounts."),
+        (name = "inventory", description = "What can be ordered, at which price, and how many of it are left."),
         (name = "payments", description = "What payment providers tell of, and what a person decides about it."),
         (name = "idempotency", description = "Keys, and what became of them."),
         (name = "operations", description = "For whoever runs the service. None of these needs an API key.")

@@ -1,14 +1,15 @@
 //! The parameters of a path. One that cannot be what stands there names nothing: 404.
 
-use account::{AccountId, MovementId};
+use account::{AccountId, HoldId, MovementId};
 use axum::extract::{FromRequestParts, RawPathParams};
 use http::request::Parts;
 use idempotency::Key;
-use order::OrderId;
+use inventory::SkuCode;
+use order::{OrderId, RefundId};
 use payment_callback::AlertId;
 use uuid::Uuid;
 
-use crate::body::words::parse_id;
+use crate::body::words::{parse_id, printable_text};
 use crate::problem::{Problem, Slug};
 
 /// What a route's path names.
@@ -38,6 +39,24 @@ impl Named for MovementId {
 impl Named for AlertId {
     fn from_parameter(parameter: &str) -> Option<Self> {
         parse_id(parameter).map(Self)
+    }
+}
+
+impl Named for HoldId {
+    fn from_parameter(parameter: &str) -> Option<Self> {
+        parse_id(parameter).map(Self)
+    }
+}
+
+impl Named for RefundId {
+    fn from_parameter(parameter: &str) -> Option<Self> {
+        parse_id(parameter).map(Self)
+    }
+}
+
+impl Named for SkuCode {
+    fn from_parameter(parameter: &str) -> Option<Self> {
+        printable_text(parameter).ok().map(Self)
     }
 }
 

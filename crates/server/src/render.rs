@@ -11,9 +11,12 @@ use serde::Serialize;
 
 use crate::problem::{self, Problem};
 use crate::routes::accounts::AccountBody;
+use crate::routes::holds::HoldBody;
 use crate::routes::movements::MovementBody;
 use crate::routes::orders::OrderBody;
 use crate::routes::payment_alerts::AlertBody;
+use crate::routes::refunds::RefundBody;
+use crate::routes::skus::{self, SkuBody};
 
 /// The media type of everything that is no problem.
 pub const JSON: &str = "application/json";
@@ -31,9 +34,27 @@ pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
         Outcome::Moved(movement) => {
             made(format!("/v1/movements/{}", movement.id), &MovementBody::from(movement))
         }
+        Outcome::AccountClosed(account) => {
+            noted(format!("/v1/accounts/{}", account.id), &AccountBody::from(account))
+        }
+        Outcome::HoldPlaced(hold) => made(format!("/v1/holds/{}", hold.id), &HoldBody::from(hold)),
+        Outcome::HoldCaptured(hold) | Outcome::HoldReleased(hold) | Outcome::HoldExpired(hold) => {
+            noted(format!("/v1/holds/{}", hold.id), &HoldBody::from(hold))
+        }
         Outcome::OrderPlaced { order, payment } => {
             made(format!("/v1/orders/{}", order.id), &OrderBody::of(order, payment.as_ref()))
         }
+        Outcome::OrderCaptured(order) | Outcome::OrderExpired(order) => {
+            noted(format!("/v1/orders/{}", order.id), &OrderBody::of(order, None))
+        }
+        Outcome::OrderCancelled { order, payment } => {
+            noted(format!("/v1/orders/{}", order.id), &OrderBody::of(order, payment.as_ref()))
+        }
+        Outcome::OrderRefunded(refund, _) => {
+            made(format!("/v1/refunds/{}", refund.id), &RefundBody::from(refund))
+        }
+        Outcome::SkuSet(sku) if sku.version == 1 => made(skus::path_of(&sku.code), &SkuBody::from(sku)),
+        Outcome::SkuSet(sku) => noted(skus::path_of(&sku.code), &SkuBody::from(sku)),
         Outcome::CallbackTaken(delivery) => {
             noted(format!("{DELIVERIES}{}", delivery.id), &EffectBody { effect: delivery.effect.as_str() })
         }
@@ -53,9 +74,6 @@ pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
             answer: answer(StatusCode::OK, None, body_of(&EffectBody { effect: Effect::None.as_str() })),
             resource: None,
         },
-        Outcome::AccountClosed(account) => {
-            noted(format!("/v1/accounts/{}", account.id), &AccountBody::from(account))
-        }
         Outcome::Refused(refusal) => {
             let problem = Problem::from(refusal);
             Rendered {

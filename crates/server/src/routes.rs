@@ -3,18 +3,21 @@
 pub mod accounts;
 pub mod callbacks;
 pub mod collecting_accounts;
+pub mod holds;
 pub mod idempotency_keys;
 pub mod movements;
 pub mod operations;
 pub mod orders;
 pub mod payment_alerts;
 pub mod payments;
+pub mod refunds;
+pub mod skus;
 pub mod transfers;
 
 use axum::Router;
 use axum::extract::Request;
 use axum::handler::Handler;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, get, post, put};
 use http::Method;
 
 use crate::app::AppState;
@@ -31,6 +34,11 @@ pub fn table() -> Vec<Route> {
         Route::post("/v1/accounts/{id}/withdrawals", accounts::withdraw::withdraw),
         Route::post("/v1/accounts/{id}/close", accounts::close::close_account),
         Route::get("/v1/accounts/{id}/entries", accounts::entries::list_entries),
+        Route::post("/v1/accounts/{id}/holds", holds::place::place_hold),
+        Route::get("/v1/accounts/{id}/holds", holds::list::list_holds),
+        Route::get("/v1/holds/{id}", holds::get::get_hold),
+        Route::post("/v1/holds/{id}/capture", holds::capture::capture_hold),
+        Route::post("/v1/holds/{id}/release", holds::release::release_hold),
         Route::post("/v1/transfers", transfers::transfer::transfer),
         Route::get("/v1/movements/{id}", movements::get::get_movement),
         Route::get("/v1/collecting-accounts", collecting_accounts::list_collecting_accounts),
@@ -38,6 +46,14 @@ pub fn table() -> Vec<Route> {
         Route::get("/v1/orders", orders::list::list_orders),
         Route::get("/v1/orders/{id}", orders::get::get_order),
         Route::get("/v1/orders/{id}/history", orders::history::list_order_history),
+        Route::post("/v1/orders/{id}/capture", orders::capture::capture_order),
+        Route::post("/v1/orders/{id}/cancel", orders::cancel::cancel_order),
+        Route::post("/v1/orders/{id}/refunds", refunds::refund::refund_order),
+        Route::get("/v1/orders/{id}/refunds", refunds::list::list_refunds),
+        Route::get("/v1/refunds/{id}", refunds::get::get_refund),
+        Route::get("/v1/skus", skus::list::list_skus),
+        Route::get("/v1/skus/{sku}", skus::get::get_sku),
+        Route::put("/v1/skus/{sku}", skus::put::put_sku),
         Route::get("/v1/payments/{payment_no}", payments::get::get_payment),
         Route::get("/v1/payment-alerts", payment_alerts::list::list_payment_alerts),
         Route::post("/v1/payment-alerts/{id}/resolve", payment_alerts::resolve::resolve_payment_alert),
@@ -96,6 +112,10 @@ impl Route {
 
     fn post<T: 'static>(path: &'static str, handler: impl Handler<T, AppState>) -> Self {
         Self { method: Method::POST, path, handler: post(handler) }
+    }
+
+    fn put<T: 'static>(path: &'static str, handler: impl Handler<T, AppState>) -> Self {
+        Self { method: Method::PUT, path, handler: put(handler) }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use client::ClientId;
 use client::store::KeyHolder;
 use desk::{Answered, Command};
@@ -15,6 +16,7 @@ use idempotency::fingerprint::Meaning;
 use idempotency::key::KeyError;
 use idempotency::{Answer, Key, Name, prefer};
 use serde::Deserialize;
+use uuid::Uuid;
 
 use crate::access_log::Facts;
 use crate::app::AppState;
@@ -59,6 +61,23 @@ impl<N: Named, B: RequestBody> Submission<N, B> {
     /// In order: 401, 429, 404 for a path that can name nothing, 413, 415, 400 for the key, 400 for the JSON, 422 for the
     /// schema. None of them is stored; the key stays free.
     pub async fn read(state: &AppState, request: Request) -> Result<Self, Problem> {
+        Self::read_named_by(state, request, key_of).await
+    }
+
+    /// Reads a request that needs no key, since to do it twice is to do it once. The server makes a name for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Submission::read`], but for the key.
+    pub async fn read_without_key(state: &AppState, request: Request) -> Result<Self, Problem> {
+        Self::read_named_by(state, request, |_| Ok(new_key())).await
+    }
+
+    async fn read_named_by(
+        state: &AppState,
+        request: Request,
+        key_of: fn(&HeaderMap) -> Result<Key, Problem>,
+    ) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
         let facts = Facts::of(&parts.extensions);
 
@@ -100,6 +119,11 @@ pub async fn admit(state: &AppState, parts: &Parts, facts: &Facts) -> Result<Arc
     Ok(client)
 }
 
+#[expect(clippy::disallowed_methods, reason = "this is an edge where ids are made")]
+fn new_key() -> Key {
+    Key::of_service("set", &[Uuid::now_v7().as_bytes()])
+}
+
 fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
     let fields = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
     Key::from_headers(fields).map_err(|error| {
@@ -118,7 +142,7 @@ fn key_of(headers: &HeaderMap) -> Result<Key, Problem> {
 }
 
 impl Asker {
-    /// The client that asks.
+    /// Who asks. It sees only what is its own.
     pub fn client_id(&self) -> ClientId {
         self.client.client_id
     }
@@ -136,6 +160,21 @@ impl Asker {
         meaning: Meaning,
         command: Command,
     ) -> Result<Response, Problem> {
+        Ok(self.submit_and_read(state, operation, meaning, command).await?.1)
+    }
+
+    /// The same, and besides the response the stored answer's body, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Asker::submit`].
+    pub async fn submit_and_read(
+        self,
+        state: &AppState,
+        operation: &'static str,
+        meaning: Meaning,
+        command: Command,
+    ) -> Result<(Option<Bytes>, Response), Problem> {
         let name = Name { client_id: self.client.client_id, key: self.key };
         let standing = admit_key(state, &name).await?;
         let request = desk::Request {
@@ -151,13 +190,17 @@ impl Asker {
             state.metrics.issued_key(IssuedKey::Used);
         }
 
+        let body = match &reply.answered {
+            Answered::Ran(answer) | Answered::Replayed(answer) => Some(answer.body.clone()),
+            _ => None,
+        };
         let mut response = respond(reply.answered).unwrap_or_else(IntoResponse::into_response);
         if let Some(wait) = self.wait.filter(|_| reply.waited) {
             let applied =
                 HeaderValue::from_str(&format!("wait={}", wait.as_secs())).expect("digits and ASCII");
             response.headers_mut().insert(PREFERENCE_APPLIED, applied);
         }
-        Ok(response)
+        Ok((body, response))
     }
 }
 
@@ -233,8 +276,6 @@ fn slug_of(answer: &Answer) -> Option<Slug> {
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
-
-    use bytes::Bytes;
 
     use super::*;
 

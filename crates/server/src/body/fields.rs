@@ -89,6 +89,32 @@ impl<'a> Fields<'a> {
         object_at(self.pointer_to(name), json, self.faults, read)
     }
 
+    /// A list of objects that may be left out, each taken apart in the same manner; then the value is empty. No more than
+    /// `items_max` are looked at.
+    pub fn objects<T>(
+        &mut self,
+        name: &'static str,
+        items_max: usize,
+        mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let Some(json) = self.find(name) else { return Some(Vec::new()) };
+        let Json::List(items) = json else {
+            self.fault(name, format!("must be an array, not {}", json.kind()));
+            return None;
+        };
+        if items.len() > items_max {
+            self.fault(name, format!("has {} items; {items_max} are allowed", items.len()));
+            return None;
+        }
+        let pointer = self.pointer_to(name);
+        let read: Vec<Option<T>> = items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| object_at(format!("{pointer}/{index}"), item, self.faults, &mut read))
+            .collect();
+        read.into_iter().collect()
+    }
+
     /// Notes a fault of a field that lies in more than its own value.
     pub fn fault(&mut self, name: &str, detail: impl Into<String>) {
         let pointer = self.pointer_to(name);

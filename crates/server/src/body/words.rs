@@ -1,6 +1,9 @@
 //! What single values of a body may look like. Each check answers the value, or a sentence on what is wrong with it.
 
-use money::{Amount, Currency};
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use money::{Amount, Currency, DecimalNotAnAmount};
 use unicode_general_category::{GeneralCategory, get_general_category};
 use uuid::{Uuid, Version};
 
@@ -69,9 +72,72 @@ pub fn money(fields: &mut Fields<'_>) -> Option<Amount> {
     currency.and(amount)
 }
 
+/// An amount whose currency the body does not name, since what its path names has one: more than nothing, and checked as
+/// far as that is possible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnnamedAmount {
+    amount: Amount,
+    /// How many the text has: `1.0` is no amount of yen, though one yen is worth as much.
+    fraction_digits: u32,
+}
+
+impl UnnamedAmount {
+    /// The amount in its currency.
+    ///
+    /// # Errors
+    ///
+    /// In words, if it has more fraction digits than the currency.
+    pub fn in_currency(self, currency: Currency) -> Result<Amount, String> {
+        let allowed = currency.minor_unit();
+        if self.fraction_digits > allowed {
+            return Err(DecimalNotAnAmount::TooManyFractionDigits { currency, allowed }.to_string());
+        }
+        Amount::from_decimal(self.amount.to_decimal(), currency).map_err(|fault| fault.to_string())
+    }
+}
+
+/// The same digits for the same amount.
+impl fmt::Display for UnnamedAmount {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.amount.fmt(formatter)
+    }
+}
+
+/// See [`UnnamedAmount`].
+pub fn unnamed_amount(json: &Json) -> Result<UnnamedAmount, String> {
+    let amount = positive_amount(json, most_divisible())?;
+    let fraction = text(json)?.split_once('.').map_or("", |(_, fraction)| fraction);
+    let fraction_digits = u32::try_from(fraction.len()).expect("an amount has a few digits");
+    Ok(UnnamedAmount { amount, fraction_digits })
+}
+
+/// A whole number within bounds, in plain digits.
+pub fn whole_number(json: &Json, bounds: RangeInclusive<u64>) -> Result<u64, String> {
+    let Json::Number(text) = json else { return Err(format!("must be a number, not {}", json.kind())) };
+    let number = text.parse().ok().filter(|number| bounds.contains(number));
+    number.ok_or_else(|| format!("must be a whole number from {} to {}", bounds.start(), bounds.end()))
+}
+
+/// `true` or `false`.
+pub fn flag(json: &Json) -> Result<bool, String> {
+    match json {
+        Json::Bool(flag) => Ok(*flag),
+        other => Err(format!("must be a boolean, not {}", other.kind())),
+    }
+}
+
+/// The longest that money may be frozen, in seconds: a year.
+const EXPIRES_IN_S_MAX: u64 = 365 * 24 * 60 * 60;
+
+/// For how long money is frozen, in seconds.
+pub fn expires_in_s(json: &Json) -> Result<u32, String> {
+    let seconds = whole_number(json, 1..=EXPIRES_IN_S_MAX)?;
+    Ok(u32::try_from(seconds).expect("a year has fewer seconds"))
+}
+
 fn positive_amount(json: &Json, currency: Currency) -> Result<Amount, String> {
     let text = match json {
-        Json::Number => return Err("must be a string, such as \"12.30\", not a number".to_owned()),
+        Json::Number(_) => return Err("must be a string, such as \"12.30\", not a number".to_owned()),
         json => text(json)?,
     };
     let amount = Amount::parse(text, currency).map_err(|fault| fault.to_string())?;
@@ -151,6 +217,28 @@ mod tests {
             "",
         ] {
             assert_eq!(parse_id(bad), None, "{bad} was taken for an id");
+        }
+    }
+
+    #[test]
+    fn a_count_is_a_whole_number_within_bounds() {
+        let count = |text: &str| whole_number(&Json::Number(text.into()), 1..=100);
+        assert_eq!((count("1"), count("100")), (Ok(1), Ok(100)));
+        for bad in ["0", "101", "-1", "1.0", "1e2", "18446744073709551616"] {
+            assert!(count(bad).is_err(), "{bad} was taken");
+        }
+        assert!(whole_number(&json("1"), 1..=100).is_err(), "a string is no number");
+    }
+
+    #[test]
+    fn an_amount_without_a_currency_waits_for_the_one_it_is_of() {
+        let read = |text: &str| unnamed_amount(&json(text));
+        let (cny, jpy) = (Currency::from_code("CNY").unwrap(), Currency::from_code("JPY").unwrap());
+        assert_eq!(read("10.5").unwrap().to_string(), read("10.50").unwrap().to_string());
+        assert_eq!(read("10.5").unwrap().in_currency(cny).unwrap().to_string(), "10.50");
+        assert!(read("10.5").unwrap().in_currency(jpy).is_err(), "yen have no fraction");
+        for bad in ["0", "-25", "1e2", "1.00001", " 1"] {
+            assert!(read(bad).is_err(), "{bad} was taken");
         }
     }
 

@@ -1,9 +1,9 @@
 //! What the operations have in common, added to each of them.
 
-use account::{AccountStatus, EntryKind, MovementKind};
+use account::{AccountStatus, EntryKind, HoldStatus, MovementKind};
 use http::Method;
 use idempotency::RecordStatus;
-use order::{Change, OrderStatus, PaymentMethod};
+use order::{Change, OrderStatus, PaymentMethod, RefundStatus};
 use payment_callback::{AlertAction, AlertKind, PaymentStatus, ProviderKind, ReceiptState};
 use serde_json::Value;
 use utoipa::Modify;
@@ -15,7 +15,7 @@ use utoipa::openapi::{
     ContentBuilder, Header, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Responses, Schema,
 };
 
-use super::problems::{example_of, problems_of};
+use super::problems::{Told, example_of, problems_of};
 use crate::problem::{self, Slug};
 
 /// The path that payment providers call.
@@ -32,8 +32,10 @@ impl Modify for Completion {
         for (path, item) in &mut document.paths.paths {
             let is_business = path.starts_with("/v1/");
             for (method, operation) in operations_of(item) {
+                // A provider names its deliveries itself, and what is set needs no name.
                 let has_key = method == Method::POST && !WITHOUT_KEY.contains(&path.as_str());
-                complete(operation, path, is_business, has_key);
+                let told = Told { is_business, has_key, has_effect: has_key || method == Method::PUT };
+                complete(operation, path, told);
             }
         }
         let Some(components) = &mut document.components else { return };
@@ -46,10 +48,11 @@ impl Modify for Completion {
 pub fn operations_of(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
     let get = item.get.as_mut().map(|operation| (Method::GET, operation));
     let post = item.post.as_mut().map(|operation| (Method::POST, operation));
-    get.into_iter().chain(post)
+    let put = item.put.as_mut().map(|operation| (Method::PUT, operation));
+    get.into_iter().chain(post).chain(put)
 }
 
-fn complete(operation: &mut Operation, path: &str, is_business: bool, has_effect: bool) {
+fn complete(operation: &mut Operation, path: &str, told: Told) {
     let id = operation.operation_id.clone().unwrap_or_default();
     let is_list = id.starts_with("list_") && id != "list_collecting_accounts";
     let mut parameters = vec![request_id_parameter()];
@@ -65,26 +68,34 @@ fn complete(operation: &mut Operation, path: &str, is_business: bool, has_effect
     if path.contains("{endpoint}") {
         parameters.push(endpoint_in_path());
     }
-    if has_effect {
+    if path.contains("{sku}") {
+        parameters.push(sku_in_path());
+    }
+    if told.has_key {
         parameters.extend(key_headers());
     }
     if is_list {
         parameters.extend(page_parameters());
     }
+    if id.starts_with("capture_")
+        && let Some(RefOr::T(body)) = &mut operation.request_body
+    {
+        body.required = Some(Required::False);
+    }
     operation.parameters.get_or_insert_default().extend(parameters.into_iter().map(RefOr::T));
 
-    if has_effect {
+    if told.has_key {
         for response in operation.responses.responses.values_mut() {
             if let RefOr::T(response) = response {
                 response.headers.extend(replay_headers());
             }
         }
     }
-    add_problems(&mut operation.responses, &id, is_business, has_effect);
+    add_problems(&mut operation.responses, &id, told);
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
             response.headers.insert("X-Request-Id".to_owned(), header("The request's id."));
-            if is_business {
+            if told.is_business {
                 response.headers.insert("Cache-Control".to_owned(), header("Always `no-store`."));
             }
         }
@@ -92,11 +103,11 @@ fn complete(operation: &mut Operation, path: &str, is_business: bool, has_effect
 }
 
 /// One response for each status, with an example for each problem of that status.
-fn add_problems(responses: &mut Responses, id: &str, is_business: bool, has_effect: bool) {
-    let slugs = problems_of(id, is_business, has_effect);
+fn add_problems(responses: &mut Responses, id: &str, told: Told) {
+    let slugs = problems_of(id, told);
     for slugs in slugs.chunk_by(|one, other| one.entry().status == other.entry().status) {
         let status = slugs[0].entry().status.to_string();
-        let problem = problem_response(slugs, id, has_effect);
+        let problem = problem_response(slugs, id, told.has_key);
         match responses.responses.get_mut(&status) {
             Some(RefOr::T(own)) => {
                 own.description = format!("{} Or {}", own.description, problem.description);
@@ -110,7 +121,7 @@ fn add_problems(responses: &mut Responses, id: &str, is_business: bool, has_effe
     }
 }
 
-fn problem_response(slugs: &[Slug], id: &str, has_effect: bool) -> Response {
+fn problem_response(slugs: &[Slug], id: &str, has_key: bool) -> Response {
     let words: Vec<_> = slugs.iter().map(|slug| format!("`{slug}`")).collect();
     let examples = slugs.iter().map(|slug| {
         let entry = slug.entry();
@@ -135,7 +146,7 @@ fn problem_response(slugs: &[Slug], id: &str, has_effect: bool) -> Response {
         headers.insert("RateLimit-Policy".to_owned(), header("How many requests are allowed in which time."));
         headers.insert("RateLimit".to_owned(), header("How many requests are left, and for how long."));
     }
-    if has_effect && any(|slug| slug.entry().stored) {
+    if has_key && any(|slug| slug.entry().stored) {
         headers.extend(replay_headers());
     }
     if any(|slug| *slug == Slug::IdempotencyInProgress) {
@@ -223,6 +234,16 @@ fn endpoint_in_path() -> Parameter {
         .build()
 }
 
+fn sku_in_path() -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(SchemaType::new(Type::String))
+        .min_length(Some(1))
+        .max_length(Some(64));
+    parameter("sku", ParameterIn::Path, schema.into(), "The sku's name, percent-encoded.")
+        .example(Some("TEA-1".into()))
+        .build()
+}
+
 fn key_headers() -> [Parameter; 4] {
     let key = "The name of the operation, chosen by the client: 1–255 printable ASCII characters, bare or as a quoted string of \
         RFC 8941. A retry sends the same key and the same request.";
@@ -259,7 +280,7 @@ fn page_parameters() -> [Parameter; 2] {
 
 /// A field that a body does not know is refused, so the schema says so.
 fn close_request_bodies(schemas: &mut Schemas) {
-    const REQUEST_BODIES: [&str; 7] = [
+    const REQUEST_BODIES: [&str; 12] = [
         "OpenAccountBody",
         "DepositBody",
         "WithdrawalBody",
@@ -267,6 +288,11 @@ fn close_request_bodies(schemas: &mut Schemas) {
         "PlaceOrderBody",
         "PlacePaymentBody",
         "ResolveAlertBody",
+        "PlaceHoldBody",
+        "CaptureBody",
+        "RefundOrderBody",
+        "PutSkuBody",
+        "PutPriceBody",
     ];
     for name in REQUEST_BODIES {
         object(schemas, name).additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
@@ -280,7 +306,10 @@ fn enumerate_words(schemas: &mut Schemas) {
     let movement_kinds = MOVEMENT_KINDS.map(MovementKind::as_str).to_vec();
     let account_statuses = [AccountStatus::Open, AccountStatus::Closed].map(AccountStatus::as_str).to_vec();
     let order_statuses = OrderStatus::ALL.map(OrderStatus::as_str).to_vec();
-    let methods = vec![PaymentMethod::Balance.as_str(), PaymentMethod::Provider.as_str()];
+    let hold_statuses = HoldStatus::ALL.map(HoldStatus::as_str).to_vec();
+    let refund_statuses = vec![RefundStatus::Succeeded.as_str()];
+    let methods = [PaymentMethod::Balance, PaymentMethod::Hold, PaymentMethod::Provider];
+    let methods = methods.map(PaymentMethod::as_str).to_vec();
     let providers: Vec<&str> = ProviderKind::all().map(ProviderKind::word).collect();
     // A parked payment has no order, and so is not shown.
     let payment_statuses: Vec<&str> = PaymentStatus::ALL
@@ -301,6 +330,8 @@ fn enumerate_words(schemas: &mut Schemas) {
         ("OrderBody", "status", order_statuses.clone()),
         ("OrderChangeBody", "change", Change::ALL.map(Change::as_str).to_vec()),
         ("OrderChangeBody", "status", order_statuses),
+        ("HoldBody", "status", hold_statuses),
+        ("RefundBody", "status", refund_statuses),
         ("PaymentBody", "method", methods.clone()),
         ("PlacePaymentBody", "method", methods),
         ("PlacePaymentBody", "provider", providers.clone()),
@@ -325,8 +356,17 @@ fn enumerate_words(schemas: &mut Schemas) {
 
 type Schemas = std::collections::BTreeMap<String, RefOr<Schema>>;
 
-const ENTRY_KINDS: [EntryKind; 4] =
-    [EntryKind::Deposit, EntryKind::Withdrawal, EntryKind::Transfer, EntryKind::OrderPayment];
+const ENTRY_KINDS: [EntryKind; 9] = [
+    EntryKind::Deposit,
+    EntryKind::Withdrawal,
+    EntryKind::Transfer,
+    EntryKind::OrderPayment,
+    EntryKind::Hold,
+    EntryKind::HoldCapture,
+    EntryKind::HoldRelease,
+    EntryKind::HoldExpiry,
+    EntryKind::OrderRefund,
+];
 
 const MOVEMENT_KINDS: [MovementKind; 3] =
     [MovementKind::Deposit, MovementKind::Withdrawal, MovementKind::Transfer];

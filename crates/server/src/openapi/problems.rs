@@ -35,7 +35,7 @@ pub struct ProblemBody {
     /// Of `account-not-empty`: what is frozen.
     #[schema(nullable = false)]
     held: Option<String>,
-    /// Of `insufficient-funds`: what was to go out.
+    /// Of `insufficient-funds`, `capture-exceeds-hold` and `refund-exceeds-paid`: what was to move.
     #[schema(nullable = false)]
     required: Option<String>,
     /// Of `currency-mismatch`: what the account holds.
@@ -44,6 +44,50 @@ pub struct ProblemBody {
     /// The currency of the amounts; of `currency-mismatch`, what the request names.
     #[schema(nullable = false)]
     currency: Option<String>,
+    /// Of `hold-not-active`: the hold.
+    #[schema(nullable = false, format = "uuid")]
+    hold_id: Option<String>,
+    /// Of `hold-not-active` and `order-state-conflict`: the state that the hold or the order is in.
+    #[schema(nullable = false)]
+    state: Option<String>,
+    /// Of `hold-of-order`: the order.
+    #[schema(nullable = false, format = "uuid")]
+    order_id: Option<String>,
+    /// Of `capture-exceeds-hold`: what is left of the hold.
+    #[schema(nullable = false)]
+    remaining: Option<String>,
+    /// Of `refund-exceeds-paid`: what is left of what was paid.
+    #[schema(nullable = false)]
+    refundable: Option<String>,
+    /// Of `amount-mismatch`: what the items cost.
+    #[schema(nullable = false)]
+    expected: Option<String>,
+    /// Of `amount-mismatch`: what the order says.
+    #[schema(nullable = false)]
+    amount: Option<String>,
+    /// Of the problems of a sku: its name.
+    #[schema(nullable = false)]
+    sku: Option<String>,
+    /// Of `price-currency-mismatch`: what the item is priced in.
+    #[schema(nullable = false)]
+    price_currency: Option<String>,
+    /// Of `out-of-stock`: how many can be ordered.
+    #[schema(nullable = false)]
+    available_quantity: Option<u64>,
+    /// Of `refund-exceeds-items`: how many the order has.
+    #[schema(nullable = false)]
+    remaining_quantity: Option<u64>,
+    /// Of `out-of-stock` and `refund-exceeds-items`: how many were asked for.
+    #[schema(nullable = false)]
+    requested_quantity: Option<u64>,
+    /// Of `stock-committed`: how many are set aside.
+    #[schema(nullable = false)]
+    reserved: Option<u64>,
+    /// Of `stock-committed`: how many are sold.
+    #[schema(nullable = false)]
+    sold: Option<u64>,
+    /// Of `version-mismatch`: the version that the sku is in; null, if it is not there.
+    version: Option<i64>,
     /// Of `unavailable` from `/readyz`: what is not there.
     #[schema(nullable = false)]
     missing: Option<String>,
@@ -68,19 +112,23 @@ const ANY: &[Slug] = &[Slug::MalformedRequest, Slug::UriTooLong, Slug::HeadersTo
 /// What a request with an API key can be told.
 const ADMITTED: &[Slug] = &[Slug::Unauthorized, Slug::RateLimited, Slug::Unavailable];
 
-/// What a request with an effect can be told before, and instead of, any rule's answer.
-const SUBMITTED: &[Slug] = &[
+/// What a request under a key can be told about it.
+const KEYED: &[Slug] = &[
     Slug::IdempotencyKeyMissing,
     Slug::IdempotencyKeyMalformed,
+    Slug::IdempotencyKeyNotIssued,
+    Slug::IdempotencyKeyExpired,
+    Slug::IdempotencyInProgress,
+    Slug::IdempotencyKeyReused,
+];
+
+/// What a request with an effect can be told before, and instead of, any rule's answer.
+const SUBMITTED: &[Slug] = &[
     Slug::MalformedJson,
     Slug::RequestTimeout,
     Slug::ContentTooLarge,
     Slug::UnsupportedMediaType,
     Slug::ValidationFailed,
-    Slug::IdempotencyKeyNotIssued,
-    Slug::IdempotencyKeyExpired,
-    Slug::IdempotencyInProgress,
-    Slug::IdempotencyKeyReused,
     Slug::BalanceContended,
     Slug::Overloaded,
     Slug::OutcomeUnknown,
@@ -114,6 +162,29 @@ const OWN: &[(&str, &[Slug])] = &[
     ("close_account", &[Slug::NotFound, Slug::AccountClosed, Slug::AccountNotEmpty]),
     ("list_entries", &[Slug::NotFound, Slug::ValidationFailed]),
     (
+        "place_hold",
+        &[
+            Slug::NotFound,
+            Slug::CurrencyMismatch,
+            Slug::AccountClosed,
+            Slug::DuplicateReference,
+            Slug::InsufficientFunds,
+        ],
+    ),
+    ("list_holds", &[Slug::NotFound, Slug::ValidationFailed]),
+    ("get_hold", &[Slug::NotFound]),
+    (
+        "capture_hold",
+        &[
+            Slug::NotFound,
+            Slug::DuplicateReference,
+            Slug::HoldNotActive,
+            Slug::HoldOfOrder,
+            Slug::CaptureExceedsHold,
+        ],
+    ),
+    ("release_hold", &[Slug::NotFound, Slug::HoldNotActive, Slug::HoldOfOrder]),
+    (
         "transfer",
         &[
             Slug::NotFound,
@@ -136,6 +207,10 @@ const OWN: &[(&str, &[Slug])] = &[
             Slug::DuplicatePaymentNo,
             Slug::ProviderNotConfigured,
             Slug::InsufficientFunds,
+            Slug::AmountMismatch,
+            Slug::PriceCurrencyMismatch,
+            Slug::AmountOutOfRange,
+            Slug::OutOfStock,
         ],
     ),
     ("get_payment", &[Slug::NotFound]),
@@ -155,6 +230,29 @@ const OWN: &[(&str, &[Slug])] = &[
             Slug::ValidationFailed,
         ],
     ),
+    (
+        "capture_order",
+        &[Slug::NotFound, Slug::DuplicateReference, Slug::OrderStateConflict, Slug::CaptureExceedsHold],
+    ),
+    ("cancel_order", &[Slug::NotFound, Slug::OrderStateConflict]),
+    (
+        "refund_order",
+        &[
+            Slug::NotFound,
+            Slug::DuplicateReference,
+            Slug::OrderStateConflict,
+            Slug::RefundExceedsPaid,
+            Slug::RefundExceedsItems,
+            Slug::RefundAtProvider,
+            Slug::AccountClosed,
+            Slug::AmountOutOfRange,
+        ],
+    ),
+    ("list_refunds", &[Slug::NotFound, Slug::ValidationFailed]),
+    ("get_refund", &[Slug::NotFound]),
+    ("list_skus", &[Slug::ValidationFailed]),
+    ("get_sku", &[Slug::NotFound]),
+    ("put_sku", &[Slug::NotFound, Slug::StockCommitted, Slug::VersionMismatch]),
     ("get_idempotency_key", &[Slug::NotFound]),
     ("healthz", &[]),
     ("readyz", &[Slug::Unavailable]),
@@ -165,19 +263,33 @@ const OWN: &[(&str, &[Slug])] = &[
     ("problem", &[Slug::NotFound]),
 ];
 
+/// What an operation has in common with others.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Whether it needs an API key.
+    pub is_business: bool,
+    /// Whether it has an effect.
+    pub has_effect: bool,
+    /// Whether it has an idempotency key.
+    pub has_key: bool,
+}
+
 /// The problems of an operation, by status and then word.
 ///
 /// # Panics
 ///
 /// If the operation is not in the table above: whoever adds a route says what it can be told.
-pub fn problems_of(operation_id: &str, is_business: bool, has_effect: bool) -> Vec<Slug> {
+pub fn problems_of(operation_id: &str, told: Told) -> Vec<Slug> {
     let own = OWN.iter().find(|(id, _)| *id == operation_id).map(|(_, own)| *own);
     let own = own.unwrap_or_else(|| panic!("name the problems of {operation_id} in openapi/problems.rs"));
     let mut slugs: Vec<Slug> = ANY.iter().chain(own).copied().collect();
-    if is_business && operation_id != TAKE_CALLBACK {
+    if told.is_business && operation_id != TAKE_CALLBACK {
         slugs.extend_from_slice(ADMITTED);
     }
-    if has_effect {
+    if told.has_key {
+        slugs.extend_from_slice(KEYED);
+    }
+    if told.has_effect {
         slugs.extend_from_slice(SUBMITTED);
     }
     slugs.sort_by_key(|slug| (slug.entry().status, slug.as_str()));

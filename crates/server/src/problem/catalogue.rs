@@ -63,6 +63,16 @@ fn example_member(name: &str) -> Value {
         "currency" => json!("USD"),
         "existing_id" => json!("0193e1c5-7d3a-7b52-8a34-5f1d2c9b7e61"),
         "missing" => json!("database"),
+        "hold_id" | "order_id" => json!("0193e1c5-7d3a-7b52-8a34-5f1d2c9b7e65"),
+        "state" => json!("captured"),
+        "remaining" | "refundable" => json!("40.00"),
+        "expected" => json!("128.00"),
+        "amount" => json!("126.00"),
+        "price_currency" => json!("CNY"),
+        "sku" => json!("TEA-1"),
+        "reserved" | "remaining_quantity" | "available_quantity" => json!(1),
+        "sold" | "requested_quantity" => json!(2),
+        "version" => json!(13),
         other => Value::String(other.to_owned()),
     }
 }
@@ -209,9 +219,12 @@ pub const ENTRIES: &[Entry] = &[
         ..refusal(Slug::DuplicateOrderNo, "duplicate-order-no", 409, "Duplicate order number")
     },
     Entry {
-        when: "Another movement of the client and of the same kind has this reference. It is unique for ever, also when the idempotency record is long gone.",
-        remedy: "If this was a retry, the movement of existing_id is the one. Else choose another reference, under a new key.",
-        members: &[("existing_id", "the movement that has the reference")],
+        when: "Something else of the client and of the same kind has this reference: a deposit, withdrawal, transfer, hold or refund, or a capture of the hold. It is unique for ever, also when the idempotency record is long gone.",
+        remedy: "If this was a retry, that of existing_id is the one. Else choose another reference, under a new key.",
+        members: &[(
+            "existing_id",
+            "the movement, hold or refund that has the reference, or the journal row of the capture that has it",
+        )],
         ..refusal(Slug::DuplicateReference, "duplicate-reference", 409, "Duplicate reference")
     },
     Entry {
@@ -239,6 +252,105 @@ pub const ENTRIES: &[Entry] = &[
         when: "The balance would have more than 18 digits before the point.",
         remedy: "Use smaller amounts, or more accounts.",
         ..refusal(Slug::AmountOutOfRange, "amount-out-of-range", 422, "Amount out of range")
+    },
+    Entry {
+        when: "The hold has ended: it was captured, released, or its time is over, whether its money is back yet or not.",
+        remedy: "Look at the hold; place a new one for more.",
+        members: &[("hold_id", "the hold"), ("state", "how it ended")],
+        ..refusal(Slug::HoldNotActive, "hold-not-active", 409, "Hold not active")
+    },
+    Entry {
+        when: "The hold was placed for an order, which alone can move it.",
+        remedy: "Capture or cancel the order.",
+        members: &[("order_id", "the order")],
+        ..refusal(Slug::HoldOfOrder, "hold-of-order", 409, "Hold of an order")
+    },
+    Entry {
+        when: "More was to be taken than is left of the hold.",
+        remedy: "Take no more than remaining, under a new key.",
+        members: &[
+            ("remaining", "what is left of the hold"),
+            ("required", "what was to be taken"),
+            ("currency", "the currency of both"),
+        ],
+        ..refusal(Slug::CaptureExceedsHold, "capture-exceeds-hold", 422, "Capture exceeds hold")
+    },
+    Entry {
+        when: "The order is in a state that does not allow it. An order whose time is over counts as expired, whether its money is back yet or not.",
+        remedy: "Look at the order.",
+        members: &[("state", "the state that the order is in")],
+        ..refusal(Slug::OrderStateConflict, "order-state-conflict", 409, "Order state conflict")
+    },
+    Entry {
+        when: "The order's refunds together would pass what was paid, which for an order paid by hold is what was captured.",
+        remedy: "Refund no more than refundable, under a new key.",
+        members: &[
+            ("refundable", "what is left of what was paid"),
+            ("required", "what was to be given back"),
+            ("currency", "the currency of both"),
+        ],
+        ..refusal(Slug::RefundExceedsPaid, "refund-exceeds-paid", 422, "Refund exceeds paid")
+    },
+    Entry {
+        when: "More pieces were to come back than the order bought of the sku and still has.",
+        remedy: "Name no more than remaining_quantity, under a new key.",
+        members: &[
+            ("sku", "which sku"),
+            ("remaining_quantity", "how many the order has"),
+            ("requested_quantity", "how many were to come back"),
+        ],
+        ..refusal(Slug::RefundExceedsItems, "refund-exceeds-items", 422, "Refund exceeds items")
+    },
+    Entry {
+        when: "The order was paid at a provider, through which its money goes back, and not to the balance.",
+        remedy: "Refund it at the provider: its callback changes the order.",
+        ..refusal(Slug::RefundAtProvider, "refund-at-provider", 409, "Refund at provider")
+    },
+    Entry {
+        when: "The order's items cost something else by the catalogue than its amount says. The price may have changed.",
+        remedy: "Show the new sum to whoever orders, and place the order with it, under a new key.",
+        members: &[
+            ("expected", "what the items cost"),
+            ("amount", "what the order says"),
+            ("currency", "the currency of both"),
+        ],
+        ..refusal(Slug::AmountMismatch, "amount-mismatch", 422, "Amount mismatch")
+    },
+    Entry {
+        when: "An item of the order is priced in another currency than the order's.",
+        remedy: "Order it in its currency, from an account that holds it.",
+        members: &[
+            ("sku", "which item"),
+            ("price_currency", "what it is priced in"),
+            ("currency", "what the order is in"),
+        ],
+        ..refusal(Slug::PriceCurrencyMismatch, "price-currency-mismatch", 422, "Price currency mismatch")
+    },
+    Entry {
+        when: "There are fewer pieces of the sku than the order asks for.",
+        remedy: "Order fewer, or wait until some are given back, and ask under a new key.",
+        members: &[
+            ("sku", "which sku"),
+            ("available_quantity", "how many can be ordered"),
+            ("requested_quantity", "how many were asked for"),
+        ],
+        ..refusal(Slug::OutOfStock, "out-of-stock", 409, "Out of stock")
+    },
+    Entry {
+        when: "The sku's total was to be set below what is reserved and sold of it.",
+        remedy: "Set it to reserved + sold at least.",
+        members: &[
+            ("sku", "which sku"),
+            ("reserved", "how many are set aside for orders that are not paid yet"),
+            ("sold", "how many are sold"),
+        ],
+        ..refusal(Slug::StockCommitted, "stock-committed", 409, "Stock committed")
+    },
+    Entry {
+        when: "The sku is not in the version that If-Match names, or is there where If-None-Match says that it must not be.",
+        remedy: "Read the sku, decide anew, and send its ETag.",
+        members: &[("sku", "which sku"), ("version", "the version that it is in; null, if it is not there")],
+        ..refusal(Slug::VersionMismatch, "version-mismatch", 412, "Version mismatch")
     },
     Entry {
         when: "The account's balance changed at every attempt. Nothing was done.",

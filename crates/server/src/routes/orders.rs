@@ -1,5 +1,7 @@
 //! Orders: `/v1/orders` and below.
 
+pub mod cancel;
+pub mod capture;
 pub mod get;
 pub mod history;
 pub mod list;
@@ -7,7 +9,10 @@ pub mod place;
 
 use std::collections::HashMap;
 
-use order::{Order, OrderId, PaymentMethod};
+use client::ClientId;
+use idempotency::fingerprint::Meaning;
+use inventory::{SkuCode, TOTAL_MAX};
+use order::{ItemWanted, Order, OrderId};
 use payment_callback::Payment;
 use payment_callback::store::payments;
 use serde::Serialize;
@@ -15,6 +20,10 @@ use sqlx::PgPool;
 use utoipa::ToSchema;
 
 use super::accounts::time;
+use crate::app::AppState;
+use crate::body::{Fields, words};
+use crate::look_up::look_up;
+use crate::problem::Problem;
 
 /// An order. `refunded_amount` ≤ `captured_amount` ≤ `amount`; of an order paid at a provider more may have been captured
 /// than its amount, if somebody has accepted that.
@@ -39,8 +48,8 @@ pub struct OrderBody {
     refunded_amount: String,
     /// Where it is in its life.
     status: &'static str,
-    /// What was ordered, item by item. Always empty in this version.
-    items: [OrderItemBody; 0],
+    /// What was ordered, item by item; empty, if the client did not say.
+    items: Vec<PricedItemBody>,
     /// How it is paid.
     payment: PaymentBody,
     /// How many changes it has seen, its placing the first.
@@ -53,21 +62,89 @@ pub struct OrderBody {
     updated_at: String,
 }
 
-/// An item of an order.
+/// So many pieces of a sku.
 #[derive(Serialize, ToSchema, Debug)]
 pub struct OrderItemBody {
-    /// What is ordered.
+    /// Of what: the sku's name.
+    #[schema(min_length = 1, max_length = 64)]
     sku: String,
     /// How many of it.
-    quantity: u32,
+    #[schema(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    quantity: u64,
+}
+
+impl OrderItemBody {
+    /// So many pieces of a sku.
+    pub fn new(sku: &SkuCode, quantity: u64) -> Self {
+        Self { sku: sku.0.clone(), quantity }
+    }
+
+    /// So many pieces of tea.
+    pub fn example(quantity: u64) -> Self {
+        Self { sku: "TEA-1".to_owned(), quantity }
+    }
+}
+
+/// An item of an order that was placed.
+#[derive(Serialize, ToSchema, Debug)]
+pub struct PricedItemBody {
+    /// Of what: the sku's name.
+    sku: String,
+    /// How many of it.
+    #[schema(minimum = 1)]
+    quantity: u64,
+    /// What a piece cost when the order was placed, in the order's currency.
+    price: String,
+    /// How many of it refunds have given back to the stock.
+    #[schema(minimum = 0)]
+    returned: u64,
+}
+
+/// How many items an order or a refund may have.
+const ITEMS_MAX: usize = 100;
+
+/// Takes the field `items`: no sku twice.
+pub fn items(fields: &mut Fields<'_>) -> Option<Vec<ItemWanted>> {
+    let items = fields.objects("items", ITEMS_MAX, |item| {
+        let sku = item.required("sku", words::printable);
+        let quantity = item.required("quantity", |json| words::whole_number(json, 1..=TOTAL_MAX));
+        Some(ItemWanted { sku: SkuCode(sku?), quantity: quantity? })
+    })?;
+    let repeated = items
+        .iter()
+        .enumerate()
+        .find(|(index, item)| items[..*index].iter().any(|earlier| earlier.sku == item.sku));
+    if let Some((_, item)) = repeated {
+        let detail = format!("names {} twice; give the sum as its quantity", item.sku);
+        fields.fault("items", detail);
+        return None;
+    }
+    Some(items)
+}
+
+/// Says what the items are. None at all and no list mean the same.
+pub fn with_items(meaning: Meaning, items: &[ItemWanted]) -> Meaning {
+    if items.is_empty() {
+        return meaning;
+    }
+    meaning.list("items", items, |fields, item| {
+        fields.field("sku", &item.sku.0).field("quantity", &item.quantity.to_string())
+    })
+}
+
+/// The order as it is, for what never changes of it: its account and its currency.
+pub async fn find(state: &AppState, client: ClientId, id: OrderId) -> Result<Option<Order>, Problem> {
+    let pool = state.database.pool();
+    look_up(pool, || order::store::find(pool, client, id)).await
 }
 
 /// How an order is paid.
 #[derive(Serialize, ToSchema, Debug)]
 pub struct PaymentBody {
-    /// `balance`: from what the account has available, at once. `provider`: by a payment at a provider.
+    /// `balance`: from what the account has available, at once. `hold`: from what is frozen on it, by a capture.
+    /// `provider`: by a payment at a provider.
     method: &'static str,
-    /// The number that the provider knows the payment by. This and what follows: of a payment at a provider only.
+    /// The number that the provider knows the payment by.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     payment_no: Option<String>,
@@ -83,22 +160,22 @@ pub struct PaymentBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     status: Option<&'static str>,
-    /// From when on it is too late to pay.
+    /// From when on it is too late to pay or capture.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, format = "date-time")]
     expires_at: Option<String>,
 }
 
 impl PaymentBody {
-    fn of(method: PaymentMethod, payment: Option<&Payment>) -> Self {
+    fn of(order: &Order, payment: Option<&Payment>) -> Self {
         let request = payment.and_then(|payment| payment.request);
         Self {
-            method: method.as_str(),
+            method: order.payment_method.as_str(),
             payment_no: payment.map(|payment| payment.payment_no.clone()),
             provider: request.map(|request| request.provider.word()),
             amount: request.map(|request| request.amount.to_string()),
             status: payment.map(|payment| payment.status.as_str()),
-            expires_at: request.map(|request| time(request.expires_at)),
+            expires_at: order.expires_at.map(time),
         }
     }
 }
@@ -143,8 +220,17 @@ impl OrderBody {
             captured_amount: order.captured_amount.to_string(),
             refunded_amount: order.refunded_amount.to_string(),
             status: order.status.as_str(),
-            items: [],
-            payment: PaymentBody::of(order.payment_method, payment),
+            items: order
+                .items
+                .iter()
+                .map(|item| PricedItemBody {
+                    sku: item.sku.0.clone(),
+                    quantity: item.quantity,
+                    price: item.price.to_string(),
+                    returned: item.given_back,
+                })
+                .collect(),
+            payment: PaymentBody::of(order, payment),
             version: order.version,
             created_at: time(order.created_at),
             updated_at: time(order.updated_at),
@@ -161,8 +247,20 @@ impl OrderBody {
             captured_amount: "128.00".to_owned(),
             refunded_amount: "0.00".to_owned(),
             status: "paid",
-            items: [],
-            payment: PaymentBody::of(PaymentMethod::Balance, None),
+            items: vec![PricedItemBody {
+                sku: "TEA-1".to_owned(),
+                quantity: 2,
+                price: "64.00".to_owned(),
+                returned: 0,
+            }],
+            payment: PaymentBody {
+                method: "balance",
+                payment_no: None,
+                provider: None,
+                amount: None,
+                status: None,
+                expires_at: None,
+            },
             version: 1,
             created_at: "2026-01-31T09:30:00.123456Z".to_owned(),
             updated_at: "2026-01-31T09:30:00.123456Z".to_owned(),

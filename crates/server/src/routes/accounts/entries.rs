@@ -23,7 +23,7 @@ pub struct EntryBody {
     /// Its id.
     #[schema(format = "uuid")]
     id: String,
-    /// What moved the money: `deposit`, `withdrawal`, `transfer` or `order_payment`.
+    /// What moved the money.
     kind: String,
     /// `debit` when money left the account, `credit` when it came in.
     direction: &'static str,
@@ -31,7 +31,8 @@ pub struct EntryBody {
     amount: String,
     /// The account's currency (ISO 4217).
     currency: &'static str,
-    /// The other account: the id of a customer's, or the name of a collecting one, such as `outside` or `revenue`.
+    /// The other account: the id of a customer's, the name of a collecting one, such as `outside` or `revenue`, or
+    /// `held`: then money was frozen or given back, and the balance is what it was.
     counter_account: String,
     /// What was available afterwards.
     available_after: String,
@@ -46,6 +47,10 @@ pub struct EntryBody {
     #[schema(format = "uuid")]
     #[serde(skip_serializing_if = "Option::is_none")]
     order_id: Option<String>,
+    /// The hold that it was for, if that belongs to no order.
+    #[schema(format = "uuid")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold_id: Option<String>,
     /// When it was decided.
     #[schema(format = "date-time")]
     created_at: String,
@@ -68,6 +73,7 @@ impl From<StatementLine> for EntryBody {
             account_version: line.account_version,
             reference: line.reference,
             order_id: line.order_id.map(|id| id.to_string()),
+            hold_id: line.hold_id.map(|id| id.to_string()),
             created_at: time(line.created_at),
         }
     }
@@ -87,6 +93,7 @@ impl EntryBody {
             account_version: 2,
             reference: Some("D-1001".to_owned()),
             order_id: None,
+            hold_id: None,
             created_at: "2026-01-31T09:30:00.123456Z".to_owned(),
         }
     }

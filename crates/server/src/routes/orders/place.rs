@@ -6,14 +6,14 @@ use axum::response::Response;
 use desk::Command;
 use idempotency::fingerprint::Meaning;
 use money::{Amount, Currency};
-use order::{PaymentMethod, PaymentTerms};
+use order::{ItemWanted, PaymentMethod, PaymentTerms};
 use payment_callback::payment::is_payment_no;
 use payment_callback::{ProviderKind, Unpayable};
 use rand::Rng;
 use rand::distr::Alphanumeric;
 use utoipa::ToSchema;
 
-use super::{OrderBody, OrderItemBody};
+use super::{OrderBody, OrderItemBody, items, with_items};
 use crate::app::AppState;
 use crate::body::{Fault, Fields, Json, RequestBody, words};
 use crate::path::Nothing;
@@ -26,7 +26,8 @@ const OPERATION: &str = "POST /v1/orders";
 #[derive(ToSchema, Debug)]
 #[schema(example = json!({
     "account_id": "01900000-0000-7000-8000-00000000000a", "client_order_no": "A-1001",
-    "currency": "CNY", "amount": "128.00", "payment": { "method": "balance" }
+    "currency": "CNY", "amount": "128.00", "items": [{ "sku": "TEA-1", "quantity": 2 }],
+    "payment": { "method": "balance" }
 }))]
 pub struct PlaceOrderBody {
     /// The account that it is for.
@@ -38,12 +39,12 @@ pub struct PlaceOrderBody {
     /// The account's currency (ISO 4217).
     #[schema(value_type = String, pattern = "^[A-Z]{3}$")]
     currency: Currency,
-    /// How much, in plain decimal notation; more than zero.
+    /// How much, in plain decimal notation; more than zero. With items, what they cost by the catalogue.
     #[schema(value_type = String, pattern = r"^(0|[1-9][0-9]{0,17})(\.[0-9]{1,4})?$")]
     amount: Amount,
-    /// What is ordered, item by item. In this version empty or left out.
-    #[schema(value_type = Option<Vec<OrderItemBody>>, max_items = 0, nullable = false)]
-    items: NoItems,
+    /// What is ordered, item by item, no sku twice. Empty or left out, the amount is the client's to say.
+    #[schema(value_type = Option<Vec<OrderItemBody>>, max_items = 100, nullable = false)]
+    items: Vec<ItemWanted>,
     /// How it is paid.
     #[schema(value_type = PlacePaymentBody)]
     payment: Paid,
@@ -53,9 +54,12 @@ pub struct PlaceOrderBody {
 #[derive(ToSchema, Debug)]
 #[expect(dead_code, reason = "it is read as what it says; the fields are there for the schema")]
 pub struct PlacePaymentBody {
-    /// `balance`: from what the account has available, at once. `provider`: by a payment at a provider, which tells of it
-    /// by a callback; until then the order is `pending_payment`.
+    /// `balance`: from what the account has available, at once. `hold`: frozen now, and captured later. `provider`: by a
+    /// payment at a provider, which tells of it by a callback; until then the order is `pending_payment`.
     method: String,
+    /// With `hold`: for how long it is frozen before the order expires, a year at most; a week, if nothing is said.
+    #[schema(nullable = false, minimum = 1, maximum = 31_536_000)]
+    expires_in_seconds: Option<u32>,
     /// With `provider`: which one. The client needs a callback endpoint for it.
     #[schema(nullable = false)]
     provider: Option<String>,
@@ -69,58 +73,59 @@ pub struct PlacePaymentBody {
 #[derive(Debug)]
 enum Paid {
     Balance,
+    Hold { expires_in_s: u32 },
     Provider { provider: ProviderKind, payment_no: Option<String> },
 }
 
-/// The items of an order, of which there are none yet. An empty list means the same as no list.
-#[derive(Clone, Copy, Debug)]
-struct NoItems;
+/// For how long the money of an order is frozen unless its client says so, in seconds: a week, as card schemes have it.
+const EXPIRES_IN_S_DEFAULT: u32 = 7 * 24 * 60 * 60;
 
 impl RequestBody for PlaceOrderBody {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let account_id = fields.required("account_id", words::id);
         let client_order_no = fields.required("client_order_no", words::printable);
         let amount = words::money(fields);
-        let items = fields.optional("items", no_items);
+        let items = items(fields);
         let payment = fields.object("payment", payment);
         Some(Self {
             account_id: AccountId(account_id?),
             client_order_no: client_order_no?,
             currency: amount?.currency(),
             amount: amount?,
-            items: items?.unwrap_or(NoItems),
+            items: items?,
             payment: payment?,
         })
     }
 }
 
-fn no_items(json: &Json) -> Result<NoItems, String> {
-    match json {
-        Json::List(items) if items.is_empty() => Ok(NoItems),
-        Json::List(_) => Err("must be empty or left out: items are not available in this version".to_owned()),
-        other => Err(format!("must be an array, not {}", other.kind())),
-    }
-}
-
 fn payment(fields: &mut Fields<'_>) -> Option<Paid> {
-    let method = fields.required("method", |json| match words::text(json)? {
-        "hold" => Err("the method hold is not available in this version".to_owned()),
-        method => PaymentMethod::from_word(method)
-            .ok_or_else(|| "is not a method; use balance or provider".to_owned()),
+    let method = fields.required("method", |json| {
+        PaymentMethod::from_word(words::text(json)?)
+            .ok_or_else(|| "is not a method; use balance, hold or provider".to_owned())
     });
-    match method {
-        Some(PaymentMethod::Provider) => {
-            let provider = fields.required("provider", provider);
-            let payment_no = fields.optional("payment_no", payment_no);
-            Some(Paid::Provider { provider: provider?, payment_no: payment_no? })
-        }
-        method => {
-            for name in ["provider", "payment_no"] {
-                fields.optional(name, |_| Err::<(), _>("belongs to the method provider".to_owned()));
-            }
-            method.map(|_| Paid::Balance)
+    let of_provider = method == Some(PaymentMethod::Provider);
+    let provider = if of_provider { fields.required("provider", provider).map(Some) } else { Some(None) };
+    let payment_no = if of_provider { fields.optional("payment_no", payment_no) } else { Some(None) };
+    let expires_in_s = match method {
+        Some(PaymentMethod::Hold) => fields.optional("expires_in_seconds", words::expires_in_s),
+        _ => Some(None),
+    };
+    let (method, provider, payment_no, expires_in_s) = (method?, provider?, payment_no?, expires_in_s?);
+    for (name, belongs_to) in [
+        ("provider", PaymentMethod::Provider),
+        ("payment_no", PaymentMethod::Provider),
+        ("expires_in_seconds", PaymentMethod::Hold),
+    ] {
+        if method != belongs_to {
+            let detail = format!("belongs to the method {}", belongs_to.as_str());
+            fields.optional(name, |_| Err::<(), _>(detail));
         }
     }
+    Some(match (method, provider) {
+        (PaymentMethod::Hold, _) => Paid::Hold { expires_in_s: expires_in_s.unwrap_or(EXPIRES_IN_S_DEFAULT) },
+        (PaymentMethod::Provider, Some(provider)) => Paid::Provider { provider, payment_no },
+        (PaymentMethod::Balance | PaymentMethod::Provider, _) => Paid::Balance,
+    })
 }
 
 fn provider(json: &Json) -> Result<ProviderKind, String> {
@@ -158,8 +163,9 @@ fn new_payment_no() -> String {
 
 /// Place an order
 ///
-/// Paid from the balance, the amount is taken from what the account has available, at once. Paid at a provider, the order
-/// waits for the provider's callback; one that came before it pays it at once.
+/// Paid from the balance, the amount is taken from what the account has available, at once. Paid by hold, it is frozen, to
+/// be captured later. Paid at a provider, the order waits for the provider's callback; one that came before it pays it at
+/// once. With items, stock, order and payment are one: either all of it happens or nothing.
 #[utoipa::path(
     post, path = "/v1/orders", tag = "orders",
     request_body = PlaceOrderBody,
@@ -168,7 +174,7 @@ fn new_payment_no() -> String {
 )]
 pub async fn place_order(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let Submission { path: Nothing, body, asker } = Submission::read(&state, request).await?;
-    let PlaceOrderBody { account_id, client_order_no, currency, amount, items: NoItems, payment } = body;
+    let PlaceOrderBody { account_id, client_order_no, currency, amount, items, payment } = body;
     let meaning = Meaning::of(OPERATION)
         .field("account_id", &account_id.to_string())
         .field("client_order_no", &client_order_no)
@@ -176,14 +182,19 @@ pub async fn place_order(State(state): State<AppState>, request: Request) -> Res
         .field("amount", &amount.to_string())
         .group("payment", |fields| match &payment {
             Paid::Balance => fields.field("method", PaymentMethod::Balance.as_str()),
+            Paid::Hold { expires_in_s } => fields
+                .field("method", PaymentMethod::Hold.as_str())
+                .field("expires_in_seconds", &expires_in_s.to_string()),
             // A number that the server makes is no part of what was asked for.
             Paid::Provider { provider, payment_no } => fields
                 .field("method", PaymentMethod::Provider.as_str())
                 .field("provider", provider.word())
                 .maybe("payment_no", payment_no.as_deref()),
         });
+    let meaning = with_items(meaning, &items);
     let payment = match payment {
         Paid::Balance => PaymentTerms::Balance,
+        Paid::Hold { expires_in_s } => PaymentTerms::Hold { expires_in_s },
         Paid::Provider { provider, payment_no } => {
             let endpoint = state.endpoints.of(asker.client_id(), provider).ok_or_else(|| {
                 let detail = format!("the client has no callback endpoint for the provider {provider}");
@@ -197,7 +208,7 @@ pub async fn place_order(State(state): State<AppState>, request: Request) -> Res
             }
         }
     };
-    let command = Command::PlaceOrder { account_id, client_order_no, amount, payment };
+    let command = Command::PlaceOrder { account_id, client_order_no, amount, items, payment };
     asker.submit(&state, OPERATION, meaning, command).await
 }
 
@@ -229,20 +240,46 @@ mod tests {
     }
 
     #[test]
+    fn an_item_is_a_sku_and_a_count_and_stands_once() {
+        let items =
+            |items: &str| pointers(&with(&format!(r#", "items": {items}, "payment": {{"method": "hold"}}"#)));
+        assert_eq!(items(r#"[{"sku": "TEA-1", "quantity": 0}]"#), ["/items/0/quantity"]);
+        assert_eq!(items(r#"[{"sku": "", "quantity": 1.5}]"#), ["/items/0/sku", "/items/0/quantity"]);
+        assert_eq!(
+            items(r#"[{"sku": "A", "quantity": 1}, {"quantity": 1}, 7]"#),
+            ["/items/1/sku", "/items/2"]
+        );
+        assert_eq!(items(r#"[{"sku": "A", "quantity": 1}, {"sku": "A", "quantity": 2}]"#), ["/items"]);
+        assert_eq!(items("{}"), ["/items"]);
+        let many = format!("[{}]", vec![r#"{"sku": "A", "quantity": 1}"#; 101].join(","));
+        assert_eq!(items(&many), ["/items"]);
+    }
+
+    #[test]
+    fn a_hold_lasts_a_week_unless_the_client_says_how_long() {
+        let terms = |payment: &str| {
+            parse::<PlaceOrderBody>(with(&format!(r#", "payment": {payment}"#)).as_bytes()).unwrap().payment
+        };
+        for week in [r#"{"method": "hold"}"#, r#"{"method": "hold", "expires_in_seconds": 604800}"#] {
+            assert!(matches!(terms(week), Paid::Hold { expires_in_s: 604_800 }));
+        }
+        let balance = r#", "payment": {"method": "balance", "expires_in_seconds": 60}"#;
+        assert_eq!(pointers(&with(balance)), ["/payment/expires_in_seconds"]);
+    }
+
+    #[test]
     fn what_is_not_available_is_refused_by_name() {
         assert_eq!(pointers(&with("")), ["/payment"]);
         assert_eq!(pointers(&with(r#", "payment": {}"#)), ["/payment/method"]);
-        for method in ["hold", "cash", "BALANCE"] {
+        for method in ["cash", "BALANCE"] {
             assert_eq!(
                 pointers(&with(&format!(r#", "payment": {{"method": "{method}"}}"#))),
                 ["/payment/method"]
             );
         }
         assert_eq!(
-            pointers(&with(
-                r#", "items": [{"sku": "TEA-1", "quantity": 2}], "payment": {"method": "balance", "provider": "stripe"}"#
-            )),
-            ["/items", "/payment/provider"]
+            pointers(&with(r#", "payment": {"method": "balance", "provider": "stripe"}"#)),
+            ["/payment/provider"]
         );
     }
 

@@ -1,0 +1,25 @@
+//! `GET /v1/refunds/{id}`
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use order::RefundId;
+use order::store::refunds;
+
+use super::RefundBody;
+use crate::app::AppState;
+use crate::look_up::look_up;
+use crate::path::not_found;
+use crate::problem::Problem;
+use crate::reading::{Reading, ok};
+
+/// Look at a refund
+#[utoipa::path(
+    get, path = "/v1/refunds/{id}", tag = "orders",
+    responses((status = 200, description = "The refund as it is now.", body = RefundBody))
+)]
+pub async fn get_refund(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
+    let Reading::<RefundId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
+    let pool = state.database.pool();
+    let refund = look_up(pool, || refunds::find(pool, client_id, id)).await?.ok_or_else(not_found)?;
+    Ok(ok(&RefundBody::from(refund)))
+}
