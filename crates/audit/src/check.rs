@@ -9,7 +9,7 @@ use crate::checks::{
     balances::Balances, business_keys::BusinessKeys, collecting::Collecting, entries::Entries,
     events::Events, holds::Holds, known_accounts::KnownAccounts, movements::Movements,
     order_amounts::OrderAmounts, order_payments::OrderPayments, payments::Payments, receipts::Receipts,
-    records::Records, trial_balance::TrialBalance,
+    records::Records, refunds::Refunds, stock::Stock, trial_balance::TrialBalance,
 };
 use crate::report::CheckReport;
 use crate::row::Row;
@@ -53,6 +53,8 @@ pub fn all(terms: Terms) -> Vec<Box<dyn Check>> {
         Box::new(OrderAmounts::new(listed_max)),
         Box::new(Receipts::new(listed_max)),
         Box::new(Payments::new(listed_max)),
+        Box::new(Refunds::new(listed_max)),
+        Box::new(Stock::new(listed_max)),
         Box::new(Records::new(terms)),
         Box::new(Events::new(listed_max)),
         Box::new(BusinessKeys::new(listed_max)),

@@ -14,6 +14,8 @@ pub mod order_payments;
 pub mod payments;
 pub mod receipts;
 pub mod records;
+pub mod refunds;
+pub mod stock;
 pub mod trial_balance;
 
 use uuid::Uuid;

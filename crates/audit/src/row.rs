@@ -22,6 +22,18 @@ pub enum Row<'r> {
     Movement(Movement<'r>),
     /// Of `orders`.
     Order(Order<'r>),
+    /// Of `order_items`, with what its order says.
+    Item(Item<'r>),
+    /// Of `holds`.
+    Hold(Hold<'r>),
+    /// Of `hold_captures`.
+    Capture(Capture<'r>),
+    /// Of `refunds`.
+    Refund(Refund<'r>),
+    /// Of `refund_items`.
+    RefundItem(RefundItem<'r>),
+    /// Of `skus`.
+    Sku(Sku<'r>),
     /// Of `idempotency_records`.
     Record(Record<'r>),
     /// Of `idempotency_records`: past its retention, or of a closing, and completed, without what it says was done.
@@ -38,7 +50,7 @@ pub enum Row<'r> {
     Event(Event<'r>),
     /// An order's number; they come in the order of client and number.
     OrderNumber(BusinessKey<'r>),
-    /// A movement's reference; they come in the order of client, kind and reference.
+    /// A reference; those of one kind come in the order of client and reference.
     Reference(BusinessKey<'r>),
 }
 
@@ -110,6 +122,8 @@ pub struct Entry<'r> {
     pub order_id: Option<Uuid>,
     /// The receipt it belongs to.
     pub receipt_id: Option<Uuid>,
+    /// The hold it belongs to, if that is no order's.
+    pub hold_id: Option<Uuid>,
 }
 
 /// A side of a row of the journal.
@@ -193,6 +207,122 @@ pub struct Order<'r> {
     pub version: i64,
     /// When it was placed.
     pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// An item of an order.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// The order.
+    pub order_id: Uuid,
+    /// The sku's name.
+    pub sku: &'r str,
+    /// How many pieces.
+    pub quantity: i64,
+    /// How many of them were given back.
+    pub given_back: i64,
+    /// Where the order is in its life; none, if there is no such order.
+    pub order_status: Option<&'r str>,
+}
+
+/// A hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Hold<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub hold_id: Uuid,
+    /// The account whose money it is.
+    pub account_id: Uuid,
+    /// Whether it is an order's, whose id it has.
+    pub of_order: bool,
+    /// Its currency.
+    pub currency: &'r str,
+    /// What was frozen.
+    pub amount: Figure,
+    /// What was taken.
+    pub captured: Figure,
+    /// Whether it still holds.
+    pub status: &'r str,
+    /// How many changes it has seen.
+    pub version: i64,
+    /// When it was placed.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A capture of a hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Capture<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// The hold.
+    pub hold_id: Uuid,
+    /// The journal row that took it.
+    pub entry_id: Uuid,
+    /// Its currency.
+    pub currency: &'r str,
+    /// How much was taken.
+    pub amount: Figure,
+    /// When.
+    pub created_at: DateTime<Utc>,
+}
+
+/// A refund.
+#[derive(Clone, Copy, Debug)]
+pub struct Refund<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub refund_id: Uuid,
+    /// The order.
+    pub order_id: Uuid,
+    /// The account that got it.
+    pub account_id: Uuid,
+    /// The client's name for it.
+    pub reference: &'r str,
+    /// Its currency.
+    pub currency: &'r str,
+    /// How much.
+    pub amount: Figure,
+    /// Where it is in its life.
+    pub status: &'r str,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+}
+
+/// An item of a refund.
+#[derive(Clone, Copy, Debug)]
+pub struct RefundItem<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// The refund's order.
+    pub order_id: Uuid,
+    /// The sku's name.
+    pub sku: &'r str,
+    /// How many pieces.
+    pub quantity: i64,
+}
+
+/// A sku.
+#[derive(Clone, Copy, Debug)]
+pub struct Sku<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// Its identity.
+    pub sku_id: Uuid,
+    /// Its name.
+    pub sku: &'r str,
+    /// How many pieces there are.
+    pub total: i64,
+    /// How many are set aside.
+    pub reserved: i64,
+    /// How many are sold.
+    pub sold: i64,
 }
 
 /// A record of what was asked and answered.
@@ -235,12 +365,12 @@ pub struct Event<'r> {
     pub occurred_at: DateTime<Utc>,
 }
 
-/// A name that the client gave to an order or a movement.
+/// A name that the client gave to an order, a movement, a hold, a capture or a refund.
 #[derive(Clone, Copy, Debug)]
 pub struct BusinessKey<'r> {
     /// Whose it is.
     pub client_id: Uuid,
-    /// Of which kind of movement; empty for an order.
+    /// Of which kind; empty for an order.
     pub kind: &'r str,
     /// The name.
     pub text: &'r str,

@@ -1,16 +1,19 @@
 //! The statements of the audit, and the snapshot that they read.
 //!
-//! They read the tables of other crates, and write none. Whoever changes a table finds them here, in one file.
+//! They read the tables of other crates, and write none. Whoever changes a table finds them here and in `records`.
 
+mod records;
 pub mod snapshot;
 
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use crate::row::{
-    Account, After, Alert, BusinessKey, Client, CollectingAccount, Delivery, Entry, Event, Funds, Movement,
-    Order, Payment, Receipt, Record, Row, Side, Total,
+    Account, After, Alert, BusinessKey, Capture, Client, CollectingAccount, Delivery, Entry, Event, Funds,
+    Hold, Item, Movement, Order, Payment, Receipt, Refund, RefundItem, Row, Side, Sku, Total,
 };
+
+use records::{RECORDS, RECORDS_WITHOUT_EFFECT, record, record_without_effect};
 
 pub use snapshot::Snapshot;
 
@@ -41,6 +44,12 @@ pub const SOURCES: &[Source] = &[
     source("receipts", "payment_receipts", RECEIPTS, receipt),
     source("alerts", "payment_alerts", ALERTS, alert),
     source("deliveries", "callback_deliveries", DELIVERIES, delivery),
+    source("items", "order_items", ITEMS, item),
+    source("holds", "holds", HOLDS, hold),
+    source("captures", "hold_captures", CAPTURES, capture),
+    source("refunds", "refunds", REFUNDS, refund),
+    source("refunded items", "refund_items", REFUND_ITEMS, refund_item),
+    source("skus", "skus", SKUS, sku),
     source("records", "idempotency_records", RECORDS, record),
     Source {
         needs_time: true,
@@ -54,6 +63,9 @@ pub const SOURCES: &[Source] = &[
     source("events", "outbox_events", EVENTS, event),
     source("order numbers", "orders", ORDER_NUMBERS, order_number),
     source("references", "movements", REFERENCES, reference),
+    source("references of holds", "holds", HOLD_REFERENCES, reference),
+    source("references of captures", "hold_captures", CAPTURE_REFERENCES, reference),
+    source("references of refunds", "refunds", REFUND_REFERENCES, reference),
 ];
 
 const fn source(
@@ -107,7 +119,7 @@ const ENTRIES: &str = "
     SELECT client_id, entry_id, kind, amount, currency,
            debit_account_id, debit_version, debit_available_after, debit_held_after,
            credit_account_id, credit_version, credit_available_after, credit_held_after,
-           reference, movement_id, order_id, receipt_id
+           reference, movement_id, order_id, receipt_id, hold_id
     FROM journal_entries";
 
 fn entry(row: &PgRow) -> sqlx::Result<Row<'_>> {
@@ -126,6 +138,7 @@ fn entry(row: &PgRow) -> sqlx::Result<Row<'_>> {
         movement_id: row.try_get("movement_id")?,
         order_id: row.try_get("order_id")?,
         receipt_id: row.try_get("receipt_id")?,
+        hold_id: row.try_get("hold_id")?,
     }))
 }
 
@@ -173,7 +186,7 @@ fn movement(row: &PgRow) -> sqlx::Result<Row<'_>> {
 
 const ORDERS: &str = "
     SELECT client_id, order_id, account_id, currency, amount, captured_amount, refunded_amount, payment_method,
-           status, version, created_at
+           status, version, created_at, updated_at
     FROM orders";
 
 fn order(row: &PgRow) -> sqlx::Result<Row<'_>> {
@@ -189,6 +202,106 @@ fn order(row: &PgRow) -> sqlx::Result<Row<'_>> {
         status: row.try_get("status")?,
         version: row.try_get("version")?,
         created_at: row.try_get("created_at")?,
+        updated_at: row.try_get("updated_at")?,
+    }))
+}
+
+/// What an item promises depends on its order, which is found by its key.
+const ITEMS: &str = "
+    SELECT i.client_id, i.order_id, i.sku, i.quantity, i.given_back, o.status AS order_status
+    FROM order_items i
+    LEFT JOIN orders o ON o.client_id = i.client_id AND o.order_id = i.order_id";
+
+fn item(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Item(Item {
+        client_id: row.try_get("client_id")?,
+        order_id: row.try_get("order_id")?,
+        sku: row.try_get("sku")?,
+        quantity: row.try_get("quantity")?,
+        given_back: row.try_get("given_back")?,
+        order_status: row.try_get("order_status")?,
+    }))
+}
+
+const HOLDS: &str = "
+    SELECT client_id, hold_id, account_id, purpose = 'order' AS of_order, currency, amount, captured, status, version,
+           created_at, updated_at
+    FROM holds";
+
+fn hold(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Hold(Hold {
+        client_id: row.try_get("client_id")?,
+        hold_id: row.try_get("hold_id")?,
+        account_id: row.try_get("account_id")?,
+        of_order: row.try_get("of_order")?,
+        currency: row.try_get("currency")?,
+        amount: row.try_get("amount")?,
+        captured: row.try_get("captured")?,
+        status: row.try_get("status")?,
+        version: row.try_get("version")?,
+        created_at: row.try_get("created_at")?,
+        updated_at: row.try_get("updated_at")?,
+    }))
+}
+
+const CAPTURES: &str = "
+    SELECT client_id, hold_id, entry_id, currency, amount, created_at
+    FROM hold_captures";
+
+fn capture(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Capture(Capture {
+        client_id: row.try_get("client_id")?,
+        hold_id: row.try_get("hold_id")?,
+        entry_id: row.try_get("entry_id")?,
+        currency: row.try_get("currency")?,
+        amount: row.try_get("amount")?,
+        created_at: row.try_get("created_at")?,
+    }))
+}
+
+const REFUNDS: &str = "
+    SELECT client_id, refund_id, order_id, account_id, reference, currency, amount, status, created_at
+    FROM refunds";
+
+fn refund(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Refund(Refund {
+        client_id: row.try_get("client_id")?,
+        refund_id: row.try_get("refund_id")?,
+        order_id: row.try_get("order_id")?,
+        account_id: row.try_get("account_id")?,
+        reference: row.try_get("reference")?,
+        currency: row.try_get("currency")?,
+        amount: row.try_get("amount")?,
+        status: row.try_get("status")?,
+        created_at: row.try_get("created_at")?,
+    }))
+}
+
+const REFUND_ITEMS: &str = "
+    SELECT client_id, order_id, sku, quantity
+    FROM refund_items";
+
+fn refund_item(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::RefundItem(RefundItem {
+        client_id: row.try_get("client_id")?,
+        order_id: row.try_get("order_id")?,
+        sku: row.try_get("sku")?,
+        quantity: row.try_get("quantity")?,
+    }))
+}
+
+const SKUS: &str = "
+    SELECT client_id, sku_id, sku, total, reserved, sold
+    FROM skus";
+
+fn sku(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Sku(Sku {
+        client_id: row.try_get("client_id")?,
+        sku_id: row.try_get("sku_id")?,
+        sku: row.try_get("sku")?,
+        total: row.try_get("total")?,
+        reserved: row.try_get("reserved")?,
+        sold: row.try_get("sold")?,
     }))
 }
 
@@ -261,71 +374,6 @@ fn delivery(row: &PgRow) -> sqlx::Result<Row<'_>> {
     }))
 }
 
-/// Without the bodies of the answers, which are most of the table.
-const RECORDS: &str = "
-    SELECT client_id, key, operation, status, resource, response_status, response_location, completed_at
-    FROM idempotency_records";
-
-fn record(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    record_from(row).map(Row::Record)
-}
-
-fn record_from(row: &PgRow) -> sqlx::Result<Record<'_>> {
-    Ok(Record {
-        client_id: row.try_get("client_id")?,
-        key: row.try_get("key")?,
-        operation: row.try_get("operation")?,
-        status: row.try_get("status")?,
-        resource: row.try_get("resource")?,
-        response_status: row.try_get("response_status")?,
-        response_location: row.try_get("response_location")?,
-        completed_at: row.try_get("completed_at")?,
-    })
-}
-
-/// Completed records whose effect is looked up rather than reconciled. Those before `$1` may be there or not, so they
-/// cannot be counted against their effects; there are few of them unless no server has run for long. A closing leaves
-/// no row of its own. A path that names nothing known is told of by the check that sees every record.
-const RECORDS_WITHOUT_EFFECT: &str = "
-    SELECT r.client_id, r.key, r.operation, r.status, r.resource, r.response_status, r.response_location,
-           r.completed_at
-    FROM (
-        SELECT client_id, key, operation, status, resource, response_status, response_location, completed_at,
-               CASE WHEN resource ~ '^/v1/[a-z]+/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-                    THEN right(resource, 36)::uuid
-               END AS resource_id
-        FROM idempotency_records
-        WHERE status = 'completed'
-          AND (completed_at <= $1 OR operation = 'POST /v1/accounts/{id}/close')
-        OFFSET 0
-    ) r
-    WHERE (r.resource LIKE '/v1/accounts/%'
-           AND NOT EXISTS (
-               SELECT
-               FROM accounts a
-               WHERE a.client_id = r.client_id
-                 AND a.account_id = r.resource_id
-                 AND (a.status = 'closed' OR r.operation <> 'POST /v1/accounts/{id}/close')
-           ))
-       OR (r.resource LIKE '/v1/movements/%'
-           AND NOT EXISTS (
-               SELECT
-               FROM movements m
-               WHERE m.client_id = r.client_id
-                 AND m.movement_id = r.resource_id
-           ))
-       OR (r.resource LIKE '/v1/orders/%'
-           AND NOT EXISTS (
-               SELECT
-               FROM orders o
-               WHERE o.client_id = r.client_id
-                 AND o.order_id = r.resource_id
-           ))";
-
-fn record_without_effect(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    record_from(row).map(Row::RecordWithoutEffect)
-}
-
 const EVENTS: &str = "
     SELECT client_id, event_id, event_type, aggregate_type, aggregate_id, sequence, occurred_at
     FROM outbox_events";
@@ -368,3 +416,23 @@ fn reference(row: &PgRow) -> sqlx::Result<Row<'_>> {
         text: row.try_get("reference")?,
     }))
 }
+
+/// Those of holds that orders placed have none.
+const HOLD_REFERENCES: &str = "
+    SELECT client_id, 'hold' AS kind, reference
+    FROM holds
+    WHERE reference IS NOT NULL
+    ORDER BY client_id, reference";
+
+/// Unique among the captures of one hold.
+const CAPTURE_REFERENCES: &str = "
+    SELECT client_id, 'capture of hold ' || hold_id AS kind, reference
+    FROM hold_captures
+    WHERE reference IS NOT NULL
+    ORDER BY client_id, hold_id, reference";
+
+const REFUND_REFERENCES: &str = "
+    SELECT client_id, 'refund' AS kind, reference
+    FROM refunds
+    WHERE reference IS NOT NULL
+    ORDER BY client_id, reference";

@@ -33,17 +33,21 @@ pub enum Party {
     Collecting(&'static str),
     /// A provider's clearing account: any of them.
     Clearing,
+    /// What the customer's account of the other side has held, without figures of its own.
+    Held,
 }
 
 /// What a journal row must name as its reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// A movement, and no order.
+    /// A movement, and nothing else.
     Movement,
-    /// An order, and no movement.
+    /// An order, and nothing else.
     Order,
     /// A receipt, with its order or without, and no movement.
     Receipt,
+    /// A hold, or an order whose hold it is, and nothing else.
+    HoldOrOrder,
 }
 
 /// A kind of journal row.
@@ -62,7 +66,7 @@ pub struct Kind {
 const OUTSIDE: Party = Party::Collecting("outside");
 const REVENUE: Party = Party::Collecting("revenue");
 
-/// Every kind of journal row. All of them move what is available, and nothing that is held.
+/// Every kind of journal row.
 pub const KINDS: &[Kind] = &[
     Kind { word: "deposit", debit: OUTSIDE, credit: Party::Customer, cause: Cause::Movement },
     Kind { word: "withdrawal", debit: Party::Customer, credit: OUTSIDE, cause: Cause::Movement },
@@ -76,6 +80,11 @@ pub const KINDS: &[Kind] = &[
     of_receipt("owed_refunded", Party::Collecting(REFUNDS_OWED), Party::Clearing),
     of_receipt("payment_refunded", REVENUE, Party::Clearing),
     of_receipt("unapplied_refunded", Party::Collecting(UNAPPLIED), Party::Clearing),
+    Kind { word: HOLD, debit: Party::Customer, credit: Party::Held, cause: Cause::HoldOrOrder },
+    Kind { word: HOLD_CAPTURE, debit: Party::Customer, credit: REVENUE, cause: Cause::HoldOrOrder },
+    Kind { word: HOLD_RELEASE, debit: Party::Held, credit: Party::Customer, cause: Cause::HoldOrOrder },
+    Kind { word: HOLD_EXPIRY, debit: Party::Held, credit: Party::Customer, cause: Cause::HoldOrOrder },
+    Kind { word: ORDER_REFUND, debit: REVENUE, credit: Party::Customer, cause: Cause::Order },
 ];
 
 const fn of_receipt(word: &'static str, debit: Party, credit: Party) -> Kind {
@@ -101,6 +110,17 @@ pub fn is_open(state: &str) -> Option<bool> {
 /// The kind of row that pays an order.
 pub const ORDER_PAYMENT: &str = "order_payment";
 
+/// The kind of row that freezes money: from what its account has available to what it has held.
+pub const HOLD: &str = "hold";
+/// The kind of row that takes frozen money.
+pub const HOLD_CAPTURE: &str = "hold_capture";
+/// The kind of row that gives frozen money back.
+pub const HOLD_RELEASE: &str = "hold_release";
+/// The kind of row that gives frozen money back because its time is over.
+pub const HOLD_EXPIRY: &str = "hold_expiry";
+/// The kind of row that gives money of an order back.
+pub const ORDER_REFUND: &str = "order_refund";
+
 /// The kind of that word.
 pub fn kind(word: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.word == word)
@@ -108,8 +128,12 @@ pub fn kind(word: &str) -> Option<&'static Kind> {
 
 /// What a row of this kind adds to what its credited account has available and held, and takes from those of the
 /// debited one.
-pub fn moved(_kind: &str, amount: Figure) -> (Figure, Figure) {
-    (amount, Figure::ZERO)
+pub fn moved(kind: &str, amount: Figure) -> (Figure, Figure) {
+    match kind {
+        HOLD | HOLD_RELEASE | HOLD_EXPIRY => (amount, Figure::ZERO.minus(amount)),
+        HOLD_CAPTURE => (Figure::ZERO, amount),
+        _ => (amount, Figure::ZERO),
+    }
 }
 
 /// An operation that has an effect: what a completed record of it must have done.
@@ -117,7 +141,7 @@ pub fn moved(_kind: &str, amount: Figure) -> (Figure, Figure) {
 pub struct Operation {
     /// Its name in the records.
     pub name: &'static str,
-    /// What the path of its resource begins with; the id follows.
+    /// What the path of its resource begins with; the id follows, or the name of what is named.
     pub path: &'static str,
     /// Whether each completed record of it has made, changed or ended one thing of its own. Else it may have found nothing
     /// to do any more, or the same as one before it.
@@ -162,6 +186,25 @@ pub const ASK_ABOUT_STATEMENT: Operation =
 /// What the path of a repeated callback ends with.
 pub const AGAIN: &str = "/again";
 
+/// Freezes money.
+pub const PLACE_HOLD: Operation = Operation::own("POST /v1/accounts/{id}/holds", "/v1/holds/");
+/// Takes frozen money.
+pub const CAPTURE_HOLD: Operation = Operation::own("POST /v1/holds/{id}/capture", "/v1/holds/");
+/// Gives frozen money back.
+pub const RELEASE_HOLD: Operation = Operation::own("POST /v1/holds/{id}/release", "/v1/holds/");
+/// Gives frozen money back because its time is over.
+pub const EXPIRE_HOLD: Operation = Operation::own("expire hold", "/v1/holds/");
+/// Takes what was frozen for an order.
+pub const CAPTURE_ORDER: Operation = Operation::own("POST /v1/orders/{id}/capture", "/v1/orders/");
+/// Calls an order off.
+pub const CANCEL_ORDER: Operation = Operation::own("POST /v1/orders/{id}/cancel", "/v1/orders/");
+/// Ends an order whose time is over.
+pub const EXPIRE_ORDER: Operation = Operation::own("expire order", "/v1/orders/");
+/// Gives money of an order back.
+pub const REFUND_ORDER: Operation = Operation::own("POST /v1/orders/{id}/refunds", "/v1/refunds/");
+/// Makes or sets a sku, which is named and leaves no row for each time.
+pub const PUT_SKU: Operation = Operation::own("PUT /v1/skus/{sku}", "/v1/skus/");
+
 /// Every operation that has an effect.
 pub const OPERATIONS: &[Operation] = &[
     OPEN_ACCOUNT,
@@ -175,6 +218,15 @@ pub const OPERATIONS: &[Operation] = &[
     EXPIRE_PAYMENT,
     ASK_ABOUT_UNMATCHED,
     ASK_ABOUT_STATEMENT,
+    PLACE_HOLD,
+    CAPTURE_HOLD,
+    RELEASE_HOLD,
+    EXPIRE_HOLD,
+    CAPTURE_ORDER,
+    CANCEL_ORDER,
+    EXPIRE_ORDER,
+    REFUND_ORDER,
+    PUT_SKU,
 ];
 
 /// The operation of that name.
@@ -197,12 +249,22 @@ pub const ACCOUNT_CLOSED: &str = "onefold.account.closed.v1";
 pub const ORDER_PAID: &str = "onefold.order.paid.v1";
 /// An order was placed, and waits for its payment.
 pub const ORDER_PLACED: &str = "onefold.order.placed.v1";
+/// An order was placed, and what it costs was frozen.
+pub const ORDER_AUTHORIZED: &str = "onefold.order.authorized.v1";
 /// An order was not paid in time.
 pub const ORDER_EXPIRED: &str = "onefold.order.expired.v1";
 /// An order was called off.
 pub const ORDER_CANCELLED: &str = "onefold.order.cancelled.v1";
 /// Something of what paid an order was given back.
 pub const ORDER_REFUNDED: &str = "onefold.order.refunded.v1";
+/// Money was frozen.
+pub const HOLD_PLACED: &str = "onefold.hold.placed.v1";
+/// Frozen money was given back.
+pub const HOLD_RELEASED: &str = "onefold.hold.released.v1";
+/// Frozen money was given back because its time was over.
+pub const HOLD_EXPIRED: &str = "onefold.hold.expired.v1";
+/// A sku was made or set.
+pub const SKU_SET: &str = "onefold.sku.set.v1";
 /// A person is asked about a payment.
 pub const ALERT_RAISED: &str = "onefold.payment_alert.raised.v1";
 /// Somebody, or what came later, has answered.
@@ -217,9 +279,20 @@ pub const EVENTS: &[(&str, &str)] = &[
     (MOVEMENTS[2].2, "movement"),
     (ORDER_PAID, "order"),
     (ORDER_PLACED, "order"),
+    (ORDER_AUTHORIZED, "order"),
+    ("onefold.order.captured.v1", "order"),
     (ORDER_EXPIRED, "order"),
     (ORDER_CANCELLED, "order"),
     (ORDER_REFUNDED, "order"),
+    (HOLD_PLACED, "hold"),
+    ("onefold.hold.captured.v1", "hold"),
+    (HOLD_RELEASED, "hold"),
+    (HOLD_EXPIRED, "hold"),
+    (SKU_SET, "sku"),
     (ALERT_RAISED, "payment_alert"),
     (ALERT_RESOLVED, "payment_alert"),
 ];
+
+/// Events that tell of what happens once in a life, after the placing: their thing says itself that it has, and at which
+/// version.
+pub const ONCE: &[&str] = &[ORDER_PAID, ORDER_CANCELLED, ORDER_EXPIRED, HOLD_RELEASED, HOLD_EXPIRED];

@@ -1,4 +1,4 @@
-//! No order's number and no movement's reference comes twice: they are unique for ever, which stops the second effect
+//! No order's number and no reference comes twice: they are unique for ever, which stops the second effect
 //! of a retry that outlives its record.
 //!
 //! They come in order, so each is compared with the one before, and the longest that is kept is one.
@@ -27,7 +27,7 @@ impl BusinessKeys {
         };
         Self {
             order_numbers: distinct("order-numbers", "no order number comes twice"),
-            references: distinct("references", "no reference of one kind of movement comes twice"),
+            references: distinct("references", "no reference of one kind comes twice"),
         }
     }
 }

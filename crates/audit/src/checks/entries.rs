@@ -41,21 +41,27 @@ impl Entries {
         let Some(kind) = kind(entry.kind) else {
             return Some(("a known kind".to_owned(), entry.kind.to_owned()));
         };
-        let cause = match (entry.movement_id, entry.order_id, entry.receipt_id) {
-            (Some(_), None, None) => Some(Cause::Movement),
-            (None, Some(_), None) => Some(Cause::Order),
-            (None, _, Some(_)) => Some(Cause::Receipt),
-            _ => None,
+        let causes = [entry.movement_id, entry.order_id, entry.hold_id, entry.receipt_id];
+        let causes = causes.map(|cause| cause.is_some());
+        let (fits, expected) = match kind.cause {
+            Cause::Movement => {
+                (causes == [true, false, false, false], "a movement as its cause, and nothing else")
+            }
+            Cause::Order => {
+                (causes == [false, true, false, false], "an order as its cause, and nothing else")
+            }
+            Cause::HoldOrOrder => (
+                causes == [false, true, false, false] || causes == [false, false, true, false],
+                "a hold or an order as its cause, and nothing else",
+            ),
+            Cause::Receipt => {
+                (matches!(causes, [false, _, false, true]), "a receipt as its cause, and no movement or hold")
+            }
         };
-        if cause != Some(kind.cause) {
-            let expected = match kind.cause {
-                Cause::Movement => "a movement as its cause, and no order",
-                Cause::Order => "an order as its cause, and no movement",
-                Cause::Receipt => "a receipt as its cause, and no movement",
-            };
+        if !fits {
+            let Entry { movement_id, order_id, hold_id, receipt_id, .. } = entry;
             let found = format!(
-                "movement {:?}, order {:?}, receipt {:?}",
-                entry.movement_id, entry.order_id, entry.receipt_id
+                "movement {movement_id:?}, order {order_id:?}, hold {hold_id:?}, receipt {receipt_id:?}"
             );
             return Some((expected.to_owned(), found));
         }
@@ -77,6 +83,10 @@ impl Entries {
             Party::Clearing => (
                 "a provider's clearing account",
                 side.after.is_none() && name.is_none_or(|name| name.starts_with(CLEARING)),
+            ),
+            Party::Held => (
+                "what its own account has held",
+                side.after.is_none() && entry.debit.account_id == entry.credit.account_id,
             ),
             Party::Collecting(word) => (word, side.after.is_none() && name.is_none_or(|name| name == word)),
         };

@@ -1,20 +1,28 @@
 //! Each effect has exactly its events, with their places in the sequence; and each event has its effect.
+//!
+//! What has a life tells of each version of it: of the first by what it was placed as, of the last, if it has ended, by
+//! how it ended, and of those between only that there is one. A sku's versions are mostly orders that take of it, so only
+//! its making is looked for.
 
 use uuid::Uuid;
 
 use crate::check::Check;
 use crate::reconciliation::{Claim, Hand, Reconciliation};
 use crate::report::{CheckReport, Difference, Findings};
-use crate::row::{Event, Order, Row};
+use crate::row::{Event, Row};
 use crate::vocabulary::{
-    ACCOUNT_CLOSED, ACCOUNT_OPENED, ALERT_RAISED, ALERT_RESOLVED, EVENTS, MOVEMENTS, ORDER_CANCELLED,
-    ORDER_EXPIRED, ORDER_PAID, ORDER_PLACED, ORDER_REFUNDED,
+    ACCOUNT_CLOSED, ACCOUNT_OPENED, ALERT_RAISED, ALERT_RESOLVED, EVENTS, HOLD_EXPIRED, HOLD_PLACED,
+    HOLD_RELEASED, MOVEMENTS, ONCE, ORDER_AUTHORIZED, ORDER_CANCELLED, ORDER_EXPIRED, ORDER_PAID,
+    ORDER_PLACED, SKU_SET,
 };
 
 use super::report_rows;
 
-/// More refunds than an order ever has.
-const REFUNDS_MAX: i64 = 10_000;
+/// Stands for whatever happened to a thing between its placing and its end.
+const LATER: &str = "a later event";
+
+/// More versions than anything but a sku ever has.
+const VERSIONS_MAX: i64 = 10_000;
 
 /// That something happened.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -51,20 +59,21 @@ impl Events {
         self.happened.claim(Hand::Left, Happened { client, aggregate, event_type, sequence }, None);
     }
 
-    /// It is placed, then paid or over, and then refunded, a version each.
-    fn order_at_provider(&mut self, order: &Order<'_>) {
-        let (client, id) = (order.client_id, order.order_id);
-        self.effect(client, id, ORDER_PLACED, 1);
-        let second = match order.status {
-            "pending_payment" => return,
-            "expired" => ORDER_EXPIRED,
-            "cancelled" => ORDER_CANCELLED,
-            _ => ORDER_PAID,
-        };
-        self.effect(client, id, second, 2);
+    /// What has a life: it tells of each of its versions.
+    fn life(
+        &mut self,
+        client: Uuid,
+        id: Uuid,
+        placed: &'static str,
+        later: Option<(&'static str, i64)>,
+        version: i64,
+    ) {
+        self.effect(client, id, placed, 1);
         // No more than there can be, should the version be damaged.
-        for version in 3..=order.version.min(3 + REFUNDS_MAX) {
-            self.effect(client, id, ORDER_REFUNDED, version);
+        let versions = 2..=version.min(VERSIONS_MAX);
+        versions.for_each(|version| self.effect(client, id, LATER, version));
+        if let Some((event_type, version)) = later {
+            self.effect(client, id, event_type, version);
         }
     }
 
@@ -73,7 +82,7 @@ impl Events {
         let known = EVENTS
             .iter()
             .find(|(word, aggregate)| *word == event.event_type && *aggregate == event.aggregate_type);
-        let Some((event_type, _)) = known else {
+        let Some((event_type, aggregate_type)) = known else {
             return self.findings.row_differs(|| Difference {
                 client_id: event.client_id,
                 subject: format!("event {}", event.event_id),
@@ -81,13 +90,22 @@ impl Events {
                 found: format!("{} of a {}", event.event_type, event.aggregate_type),
             });
         };
-        let happened = Happened {
-            client: event.client_id,
-            aggregate: event.aggregate_id,
-            event_type,
-            sequence: event.sequence,
+        let has_a_life = matches!(*aggregate_type, "order" | "hold");
+        let types: &[&'static str] = match event.sequence {
+            2.. if *aggregate_type == "sku" => &[],
+            2.. if has_a_life && ONCE.contains(event_type) => &[LATER, event_type],
+            2.. if has_a_life => &[LATER],
+            _ => &[event_type],
         };
-        self.happened.claim(Hand::Right, happened, Some(event.event_id));
+        for event_type in types {
+            let happened = Happened {
+                client: event.client_id,
+                aggregate: event.aggregate_id,
+                event_type,
+                sequence: event.sequence,
+            };
+            self.happened.claim(Hand::Right, happened, Some(event.event_id));
+        }
     }
 }
 
@@ -106,8 +124,29 @@ impl Check for Events {
                     self.effect(movement.client_id, movement.movement_id, event_type, 1);
                 }
             }
-            Row::Order(order) if order.payment_method == "provider" => self.order_at_provider(order),
-            Row::Order(order) => self.effect(order.client_id, order.order_id, ORDER_PAID, 1),
+            Row::Order(order) => {
+                let placed = match order.payment_method {
+                    "hold" => ORDER_AUTHORIZED,
+                    "provider" => ORDER_PLACED,
+                    _ => ORDER_PAID,
+                };
+                let later = match (order.payment_method, order.status) {
+                    (_, "cancelled") => Some((ORDER_CANCELLED, order.version)),
+                    (_, "expired") => Some((ORDER_EXPIRED, order.version)),
+                    ("provider", "paid" | "partially_refunded" | "refunded") => Some((ORDER_PAID, 2)),
+                    _ => None,
+                };
+                self.life(order.client_id, order.order_id, placed, later, order.version);
+            }
+            Row::Hold(hold) if !hold.of_order => {
+                let later = match hold.status {
+                    "released" => Some((HOLD_RELEASED, hold.version)),
+                    "expired" => Some((HOLD_EXPIRED, hold.version)),
+                    _ => None,
+                };
+                self.life(hold.client_id, hold.hold_id, HOLD_PLACED, later, hold.version);
+            }
+            Row::Sku(sku) => self.effect(sku.client_id, sku.sku_id, SKU_SET, 1),
             Row::Alert(alert) => {
                 self.effect(alert.client_id, alert.alert_id, ALERT_RAISED, 1);
                 if alert.status == "resolved" {

@@ -1,7 +1,5 @@
-//! What an account has held is the sum of its active holds.
-//!
-//! Nothing can hold yet, so no row stands on the left side, and every account must have nothing held. A table of holds
-//! is one more arm in `see`: its active rows claim their amounts there.
+//! What an account has held is the sum of its active holds; and what was frozen, taken and given back of a hold is what
+//! its journal rows say, to the last.
 
 use uuid::Uuid;
 
@@ -9,7 +7,8 @@ use crate::check::Check;
 use crate::figure::Figure;
 use crate::reconciliation::{Claim, Hand, Reconciliation};
 use crate::report::{CheckReport, Difference, Findings};
-use crate::row::Row;
+use crate::row::{Capture, Entry, Hold, Row};
+use crate::vocabulary::{Code, HOLD, HOLD_CAPTURE, HOLD_EXPIRY, HOLD_RELEASE};
 
 use super::report_limits;
 
@@ -28,45 +27,161 @@ impl Claim for Held {
     }
 }
 
+/// A part of what became of a hold.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Part {
+    client: Uuid,
+    hold: Uuid,
+    /// The account; of captures, which do not name it, none.
+    account: Option<Uuid>,
+    currency: Code,
+    what: &'static str,
+}
+
+impl Claim for Part {
+    type Place = (Uuid, Uuid);
+
+    fn place(&self) -> (Uuid, Uuid) {
+        (self.client, self.hold)
+    }
+}
+
 /// The check.
 #[derive(Debug)]
 pub struct Holds {
-    findings: Findings,
+    held: Findings,
+    moved: Findings,
     sums: Reconciliation<Held>,
+    parts: Reconciliation<Part>,
 }
 
 impl Holds {
     /// A check that has seen nothing.
     pub fn new(listed_max: usize) -> Self {
-        let promise = "what is held equals the active holds";
-        Self { findings: Findings::new("holds", promise, listed_max), sums: Reconciliation::of_sums() }
+        Self {
+            held: Findings::new("holds", "what is held equals the active holds", listed_max),
+            moved: Findings::new(
+                "hold-rows",
+                "what was frozen, taken and given back of a hold equals its journal rows",
+                listed_max,
+            ),
+            sums: Reconciliation::of_sums(),
+            parts: Reconciliation::of_sums(),
+        }
     }
+
+    fn hold(&mut self, hold: &Hold<'_>) {
+        self.moved.looked();
+        let rest = hold.amount.minus(hold.captured);
+        let (left, given_back) = match hold.status {
+            "active" => (rest, Figure::ZERO),
+            "captured" | "released" | "expired" => (Figure::ZERO, rest),
+            other => {
+                let found = other.to_owned();
+                return self.moved.row_differs(|| Difference {
+                    client_id: hold.client_id,
+                    subject: format!("hold {}", hold.hold_id),
+                    expected: "active, captured, released or expired".to_owned(),
+                    found,
+                });
+            }
+        };
+        let held = Held { client: hold.client_id, account: hold.account_id };
+        self.sums.claim_times(Hand::Left, held, units(left), None);
+        let part = |account, what| Part {
+            client: hold.client_id,
+            hold: hold.hold_id,
+            account,
+            currency: Code::of(hold.currency),
+            what,
+        };
+        let account = Some(hold.account_id);
+        for (part, sum) in [
+            (part(account, "frozen"), hold.amount),
+            (part(account, "taken"), hold.captured),
+            (part(account, "given back"), given_back),
+            (part(None, "captured"), hold.captured),
+        ] {
+            self.parts.claim_times(Hand::Left, part, units(sum), None);
+        }
+    }
+
+    fn capture(&mut self, capture: &Capture<'_>) {
+        let part = Part {
+            client: capture.client_id,
+            hold: capture.hold_id,
+            account: None,
+            currency: Code::of(capture.currency),
+            what: "captured",
+        };
+        self.parts.claim_times(Hand::Right, part, units(capture.amount), Some(capture.entry_id));
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>) {
+        let (what, account) = match entry.kind {
+            HOLD => ("frozen", entry.debit.account_id),
+            HOLD_CAPTURE => ("taken", entry.debit.account_id),
+            HOLD_RELEASE | HOLD_EXPIRY => ("given back", entry.credit.account_id),
+            _ => return,
+        };
+        // The hold of an order has the order's id.
+        let Some(hold) = entry.hold_id.or(entry.order_id) else { return };
+        let currency = Code::of(entry.currency);
+        let part = Part { client: entry.client_id, hold, account: Some(account), currency, what };
+        self.parts.claim_times(Hand::Right, part, units(entry.amount), Some(entry.entry_id));
+    }
+}
+
+/// What is no number counts for nothing, and is a difference of the check that sees its row.
+fn units(figure: Figure) -> i128 {
+    figure.ten_thousandths().unwrap_or(0)
 }
 
 impl Check for Holds {
     fn see(&mut self, row: &Row<'_>) {
-        let Row::Account(account) = row else { return };
-        self.findings.looked();
-        let held = Held { client: account.client_id, account: account.account_id };
-        self.sums.claim_times(Hand::Right, held, account.held.ten_thousandths().unwrap_or(0), None);
+        match row {
+            Row::Account(account) => {
+                self.held.looked();
+                let held = Held { client: account.client_id, account: account.account_id };
+                self.sums.claim_times(Hand::Right, held, units(account.held), None);
+            }
+            Row::Hold(hold) => self.hold(hold),
+            Row::Capture(capture) => self.capture(capture),
+            Row::Entry(entry) => self.entry(entry),
+            _ => {}
+        }
     }
 
     fn search(&mut self) -> bool {
-        self.findings.search();
-        self.sums.search()
+        self.held.search();
+        self.moved.search();
+        let (sums, parts) = (self.sums.search(), self.parts.search());
+        sums || parts
     }
 
     fn conclude(mut self: Box<Self>) -> Vec<CheckReport> {
-        let leftover = self.sums.conclude();
-        report_limits(&mut self.findings, &leftover);
-        for unmatched in leftover.places.values().flatten() {
-            self.findings.differs(|| Difference {
+        let sums = self.sums.conclude();
+        report_limits(&mut self.held, &sums);
+        for unmatched in sums.places.values().flatten() {
+            self.held.differs(|| Difference {
                 client_id: unmatched.claim.client,
                 subject: format!("account {}", unmatched.claim.account),
                 expected: format!("{} held, as its active holds", Figure::TenThousandths(unmatched.left)),
                 found: Figure::TenThousandths(unmatched.right).to_string(),
             });
         }
-        vec![self.findings.conclude()]
+        let parts = self.parts.conclude();
+        report_limits(&mut self.moved, &parts);
+        for unmatched in parts.places.values().flatten() {
+            let Part { client, hold, account, currency, what } = &unmatched.claim;
+            let of = account.map_or(String::new(), |account| format!(" of account {account}"));
+            self.moved.differs(|| Difference {
+                client_id: *client,
+                subject: format!("hold {hold}"),
+                expected: format!("{} {currency} {what}{of}", Figure::TenThousandths(unmatched.left)),
+                found: Figure::TenThousandths(unmatched.right).to_string(),
+            });
+        }
+        vec![self.held.conclude(), self.moved.conclude()]
     }
 }

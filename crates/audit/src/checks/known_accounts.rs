@@ -55,6 +55,10 @@ impl KnownAccounts {
 
     fn side(&mut self, entry: &Entry<'_>, side: Side) {
         let currency = Code::of(entry.currency);
+        // A part of the account on the other side, where it is named.
+        if side.after.is_none() && entry.debit.account_id == entry.credit.account_id {
+            return;
+        }
         if side.after.is_some() {
             let named = Named { account: (entry.client_id, side.account_id), currency };
             return self.named.claim(Hand::Right, named, Some(entry.entry_id));

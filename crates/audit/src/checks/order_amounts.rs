@@ -94,6 +94,7 @@ mod tests {
             status,
             version: 1,
             created_at: DateTime::UNIX_EPOCH,
+            updated_at: DateTime::UNIX_EPOCH,
         }
     }
 

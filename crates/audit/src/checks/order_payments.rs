@@ -1,16 +1,16 @@
 //! Every order of which something was taken has exactly one journal row that pays it, of that amount and from its
-//! account; and every such row has its order.
+//! account; or, where it is paid by a hold, rows that capture so much in all. And every such row has its order.
 
 use uuid::Uuid;
 
 use crate::check::Check;
 use crate::figure::Figure;
 use crate::reconciliation::{Claim, Hand, Reconciliation};
-use crate::report::{CheckReport, Findings};
+use crate::report::{CheckReport, Difference, Findings};
 use crate::row::Row;
-use crate::vocabulary::{Code, ORDER_PAYMENT};
+use crate::vocabulary::{Code, HOLD_CAPTURE, ORDER_PAYMENT};
 
-use super::report_rows;
+use super::{report_limits, report_rows};
 
 /// That an order was paid.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -30,20 +30,39 @@ impl Claim for Paid {
     }
 }
 
+/// That so much of an order was captured, in all.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Captured {
+    client: Uuid,
+    order: Uuid,
+    account: Uuid,
+    currency: Code,
+}
+
+impl Claim for Captured {
+    type Place = (Uuid, Uuid);
+
+    fn place(&self) -> (Uuid, Uuid) {
+        (self.client, self.order)
+    }
+}
+
 /// The check.
 #[derive(Debug)]
 pub struct OrderPayments {
     findings: Findings,
     paid: Reconciliation<Paid>,
+    captured: Reconciliation<Captured>,
 }
 
 impl OrderPayments {
     /// A check that has seen nothing.
     pub fn new(listed_max: usize) -> Self {
-        let promise = "every paid order has exactly its payment row, and the row its order";
+        let promise = "every paid order has exactly its payment rows, and the rows their order";
         Self {
             findings: Findings::new("order-payments", promise, listed_max),
             paid: Reconciliation::of_rows(),
+            captured: Reconciliation::of_sums(),
         }
     }
 }
@@ -57,6 +76,16 @@ impl Check for OrderPayments {
                 if order.captured_amount == Figure::ZERO || order.payment_method == "provider" {
                     return;
                 }
+                if order.payment_method == "hold" {
+                    let captured = Captured {
+                        client: order.client_id,
+                        order: order.order_id,
+                        account: order.account_id,
+                        currency: Code::of(order.currency),
+                    };
+                    let sum = order.captured_amount.ten_thousandths().unwrap_or(0);
+                    return self.captured.claim_times(Hand::Left, captured, sum, None);
+                }
                 let paid = Paid {
                     client: order.client_id,
                     order: order.order_id,
@@ -65,6 +94,17 @@ impl Check for OrderPayments {
                     currency: Code::of(order.currency),
                 };
                 self.paid.claim(Hand::Left, paid, None);
+            }
+            Row::Entry(entry) if entry.kind == HOLD_CAPTURE => {
+                let Some(order) = entry.order_id else { return };
+                let captured = Captured {
+                    client: entry.client_id,
+                    order,
+                    account: entry.debit.account_id,
+                    currency: Code::of(entry.currency),
+                };
+                let sum = entry.amount.ten_thousandths().unwrap_or(0);
+                self.captured.claim_times(Hand::Right, captured, sum, Some(entry.entry_id));
             }
             Row::Entry(entry) => {
                 let Some(order) = entry.order_id.filter(|_| entry.kind == ORDER_PAYMENT) else { return };
@@ -83,7 +123,8 @@ impl Check for OrderPayments {
 
     fn search(&mut self) -> bool {
         self.findings.search();
-        self.paid.search()
+        let (paid, captured) = (self.paid.search(), self.captured.search());
+        paid || captured
     }
 
     fn conclude(mut self: Box<Self>) -> Vec<CheckReport> {
@@ -93,6 +134,20 @@ impl Check for OrderPayments {
             |paid| (paid.client, format!("order {}", paid.order)),
             |paid| format!("a payment of {} {} from account {}", paid.amount, paid.currency, paid.account),
         );
+        let captured = self.captured.conclude();
+        report_limits(&mut self.findings, &captured);
+        for unmatched in captured.places.values().flatten() {
+            let Captured { client, order, account, currency } = unmatched.claim;
+            self.findings.differs(|| Difference {
+                client_id: client,
+                subject: format!("order {order}"),
+                expected: format!(
+                    "captures of {} {currency} from account {account}",
+                    Figure::TenThousandths(unmatched.left)
+                ),
+                found: Figure::TenThousandths(unmatched.right).to_string(),
+            });
+        }
         vec![self.findings.conclude()]
     }
 }

@@ -14,8 +14,9 @@ use crate::reconciliation::{Claim, Hand, Reconciliation};
 use crate::report::{CheckReport, Difference, Findings};
 use crate::row::{Record, Row};
 use crate::vocabulary::{
-    ACCOUNT_CLOSED, AGAIN, CLOSE_ACCOUNT, MOVEMENTS, OPEN_ACCOUNT, Operation, PLACE_ORDER, RESOLVE_ALERT,
-    TAKE_CALLBACK, operation,
+    ACCOUNT_CLOSED, AGAIN, CANCEL_ORDER, CAPTURE_HOLD, CAPTURE_ORDER, CLOSE_ACCOUNT, EXPIRE_HOLD,
+    EXPIRE_ORDER, MOVEMENTS, OPEN_ACCOUNT, Operation, PLACE_HOLD, PLACE_ORDER, PUT_SKU, REFUND_ORDER,
+    RELEASE_HOLD, RESOLVE_ALERT, TAKE_CALLBACK, operation,
 };
 
 use super::report_rows;
@@ -71,8 +72,15 @@ impl Records {
             "completed" if is_without_own_effect(record) => {
                 (!(200..300).contains(&record.response_status)).then_some("an answer of 200 to 299")
             }
+            // What is set by name leaves no row for each time.
+            "completed" if record.operation == PUT_SKU.name => {
+                let named = record.resource.is_some_and(|path| path.starts_with(PUT_SKU.path));
+                (!named).then_some("the path of the sku that was set")
+            }
             "completed" => match resource_of(record) {
                 Some((operation, resource)) => {
+                    // The hold of an order has its id, and a capture does not say whose it is.
+                    let operation = if *operation == CAPTURE_ORDER { &CAPTURE_HOLD } else { operation };
                     let ran = Ran { client: record.client_id, operation: operation.name, resource };
                     if record.completed_at > self.kept_after {
                         self.ran.claim(Hand::Right, ran, None);
@@ -142,6 +150,27 @@ impl Check for Records {
             }
             Row::Order(order) => {
                 self.effect(order.client_id, &PLACE_ORDER, order.order_id, order.created_at);
+                let ended = match order.status {
+                    "cancelled" => &CANCEL_ORDER,
+                    "expired" if order.payment_method == "hold" => &EXPIRE_ORDER,
+                    _ => return,
+                };
+                self.effect(order.client_id, ended, order.order_id, order.updated_at);
+            }
+            Row::Hold(hold) if !hold.of_order => {
+                self.effect(hold.client_id, &PLACE_HOLD, hold.hold_id, hold.created_at);
+                let ended = match hold.status {
+                    "released" => &RELEASE_HOLD,
+                    "expired" => &EXPIRE_HOLD,
+                    _ => return,
+                };
+                self.effect(hold.client_id, ended, hold.hold_id, hold.updated_at);
+            }
+            Row::Capture(capture) => {
+                self.effect(capture.client_id, &CAPTURE_HOLD, capture.hold_id, capture.created_at);
+            }
+            Row::Refund(refund) => {
+                self.effect(refund.client_id, &REFUND_ORDER, refund.refund_id, refund.created_at);
             }
             Row::Delivery(delivery) => {
                 self.effect(delivery.client_id, &TAKE_CALLBACK, delivery.delivery_id, delivery.received_at);

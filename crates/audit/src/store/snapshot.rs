@@ -88,6 +88,7 @@ pub fn quiet(options: &PgConnectOptions) -> PgConnectOptions {
         ("lock_timeout", LOCK_TIMEOUT_MS),
         ("max_parallel_workers_per_gather", "0"),
         ("enable_sort", "off"),
+        ("enable_hashjoin", "off"),
         ("enable_incremental_sort", "off"),
         ("jit", "off"),
     ])
