@@ -3,33 +3,113 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use account::{AccountId, Parties};
+use account::{AccountId, HoldId, Parties};
 use client::ClientId;
 use desk::housekeeping;
 use desk::schema::Database;
-use desk::{Command, Desk, Hooks, Settings, SystemClock};
+use desk::{CaptureTerms, Command, Desk, Hooks, Request, Settings, SkuCondition, SystemClock};
+use inventory::{SkuCode, SkuTerms};
 use money::Amount;
 use onefold_tests::database::new_service_database;
-use onefold_tests::desks::{self, currency, status};
+use onefold_tests::desks::{self, body, currency, request, status};
+use order::{ItemWanted, OrderId, PaymentTerms};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use sqlx::PgPool;
+use uuid::Uuid;
 
-use crate::ledger::{audited, failing, large, moving, opened, ordering, request, small};
+use crate::ledger::{audited, failing, large, moving, opened, ordering, placing, small};
 
-/// Does one act at random; answers its status.
-async fn act(desk: &Desk, random: &mut StdRng, accounts: &[(AccountId, &str)], key: &str) -> Option<u16> {
+/// What a worker has made, to go on with.
+#[derive(Clone, Default)]
+struct Made {
+    holds: Vec<Uuid>,
+    orders: Vec<(Uuid, &'static str)>,
+}
+
+/// Does one act at random, perhaps twice under its key; answers its status.
+async fn act(
+    desk: &Desk,
+    random: &mut StdRng,
+    accounts: &[(AccountId, &'static str)],
+    made: &mut Made,
+    key: &str,
+) -> Option<u16> {
+    let request = request_at_random(random, accounts, made, key);
+    let answered = desk.submit(request.clone(), None).await.answered;
+    // A replay must leave nothing.
+    if random.random() {
+        desk.submit(request.clone(), None).await;
+    }
+    let id = body(&answered).and_then(|body| body["id"].as_str()?.parse().ok());
+    match (&request.command, status(&answered), id) {
+        (Command::PlaceHold { .. }, Some(201), Some(id)) => made.holds.push(id),
+        (Command::PlaceOrder { amount, .. }, Some(201), Some(id)) => {
+            made.orders.push((id, amount.currency().code()));
+        }
+        _ => {}
+    }
+    status(&answered)
+}
+
+fn request_at_random(
+    random: &mut StdRng,
+    accounts: &[(AccountId, &'static str)],
+    made: &Made,
+    key: &str,
+) -> Request {
     let (account, code) = accounts[random.random_range(0..accounts.len())];
     let (other, _) = accounts[random.random_range(0..accounts.len())];
     let amount = Amount::parse(&random.random_range(1..200).to_string(), currency(code)).expect("an amount");
-    let request = match random.random_range(0..100) {
+    let terms = || CaptureTerms { amount: None, last: true, reference: Some(key.to_owned()) };
+    let hold = |number: usize| HoldId(made.holds[number % made.holds.len()]);
+    let sku = || SkuCode("TEA".to_owned());
+    match random.random_range(0..120) {
         0..35 => moving(key, Parties::Deposit { to: account }, amount),
-        35..50 => moving(key, Parties::Withdrawal { from: account }, amount),
-        50..65 if other != account => moving(key, Parties::Transfer { from: account, to: other }, amount),
-        65..67 => request(key, Command::CloseAccount { account_id: account }),
+        35..45 => moving(key, Parties::Withdrawal { from: account }, amount),
+        45..55 if other != account => moving(key, Parties::Transfer { from: account, to: other }, amount),
+        55..57 => request(key, Command::CloseAccount { account_id: account }),
+        57..67 => {
+            let (reference, expires_in_s) = (key.to_owned(), None);
+            request(key, Command::PlaceHold { account_id: account, amount, reference, expires_in_s })
+        }
+        67..72 if !made.holds.is_empty() => {
+            let (hold_id, account_id, terms) = (hold(random.random_range(0..64)), None, terms());
+            request(key, Command::CaptureHold { hold_id, account_id, terms })
+        }
+        72..75 if !made.holds.is_empty() => {
+            let hold_id = hold(random.random_range(0..64));
+            request(key, Command::ReleaseHold { hold_id, account_id: None })
+        }
+        75..78 => {
+            let price = Amount::parse("10", currency("CNY")).expect("an amount");
+            let terms = SkuTerms { price, total: 10_000 };
+            request(key, Command::SetSku { code: sku(), terms, condition: SkuCondition::Any })
+        }
+        78..88 => {
+            let items = vec![ItemWanted { sku: sku(), quantity: 2 }];
+            let cost = Amount::parse("20", currency("CNY")).expect("an amount");
+            let by_hold = PaymentTerms::Hold { expires_in_s: 3600 };
+            let payment = if random.random() { by_hold } else { PaymentTerms::Balance };
+            placing(key, account, cost, items, payment)
+        }
+        88..105 if !made.orders.is_empty() => {
+            let (id, code) = made.orders[random.random_range(0..made.orders.len())];
+            let (order_id, account_id) = (OrderId(id), None);
+            match random.random_range(0..3) {
+                0 => request(key, Command::CaptureOrder { order_id, account_id, terms: terms() }),
+                1 => request(key, Command::CancelOrder { order_id, account_id }),
+                _ => {
+                    let items = vec![ItemWanted { sku: sku(), quantity: 1 }];
+                    let items = if random.random() { items } else { Vec::new() };
+                    let amount = Some(Amount::parse("3", currency(code)).expect("an amount"));
+                    let reference = key.to_owned();
+                    request(key, Command::RefundOrder { order_id, account_id, amount, reference, items })
+                }
+            }
+        }
         _ => ordering(key, account, amount),
-    };
-    status(&desk.submit(request, None).await.answered)
+    }
 }
 
 async fn accounts(desk: &Desk) -> anyhow::Result<Vec<(AccountId, &'static str)>> {
@@ -97,13 +177,9 @@ async fn books_are_clean_after_random_load() {
         let (desk, accounts) = (&desks[usize::from(worker % 2 == 1)], &accounts);
         async move {
             let mut random = StdRng::seed_from_u64(seed.wrapping_add(worker));
-            let acts = if onefold_tests::long() { 2_000 } else { 100 };
-            for number in 0..acts {
-                // Each key twice, now and then: a replay must leave nothing.
-                for _ in 0..random.random_range(1..3) {
-                    act(desk, &mut random.clone(), accounts, &format!("{worker}-{number}")).await;
-                }
-                random.random::<u64>();
+            let mut made = Made::default();
+            for number in 0..if onefold_tests::long() { 2_000 } else { 120 } {
+                act(desk, &mut random, accounts, &mut made, &format!("{worker}-{number}")).await;
             }
         }
     });
@@ -135,10 +211,12 @@ async fn books_are_clean_at_every_moment_of_running_load() {
         let (desk, accounts, ended, done) = (desk.clone(), accounts.clone(), ended.clone(), done.clone());
         load.push(tokio::spawn(async move {
             let mut random = StdRng::seed_from_u64(worker);
+            let mut made = Made::default();
             let mut number = 0;
             while !ended.load(Ordering::Relaxed) {
                 number += 1;
-                let answered = act(&desk, &mut random, &accounts, &format!("{worker}-{number}")).await;
+                let key = format!("{worker}-{number}");
+                let answered = act(&desk, &mut random, &accounts, &mut made, &key).await;
                 done.fetch_add(u64::from(answered.is_some()), Ordering::Relaxed);
             }
         }));

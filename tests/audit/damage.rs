@@ -2,7 +2,7 @@
 
 use onefold_tests::database::new_service_database;
 
-use crate::ledger::{audited, audited_listing, failing, large, small, tamper};
+use crate::ledger::{audited, audited_listing, failing, frozen, large, small, tamper};
 
 /// What is done to the small books, as the owner of the tables, and which checks must find something. No other may.
 const DAMAGES: &[(&str, &str, &[&str])] = &[
@@ -196,12 +196,12 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
         "an order of which more was given back than taken",
         "ALTER TABLE orders DROP CONSTRAINT orders_refunded_within_captured;
          UPDATE orders SET refunded_amount = 31, status = 'refunded' WHERE amount = 30",
-        &["order-amounts"],
+        &["order-amounts", "refunds"],
     ),
     (
         "a refund that the status does not know of",
         "UPDATE orders SET refunded_amount = 1 WHERE amount = 30",
-        &["order-amounts"],
+        &["order-amounts", "refunds"],
     ),
     (
         "a record of an effect that is not there",
@@ -292,6 +292,146 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
         &["references"],
     ),
 ];
+
+/// The same of what is frozen and in stock.
+const FROZEN_DAMAGES: &[(&str, &str, &[&str])] = &[
+    (
+        "a hold of another amount than was frozen",
+        "UPDATE holds SET amount = amount + 1 WHERE reference = 'h-active'",
+        &["holds", "hold-rows"],
+    ),
+    (
+        "a hold of which more was taken than its rows and captures say",
+        "UPDATE holds SET captured = captured + 1 WHERE reference = 'h-captured'",
+        &["hold-rows"],
+    ),
+    (
+        "a hold that was active and ended without giving anything back",
+        "UPDATE holds SET status = 'released' WHERE reference = 'h-active'",
+        &["holds", "hold-rows", "records", "events"],
+    ),
+    (
+        "a hold that was deleted",
+        "DELETE FROM holds WHERE reference = 'h-active'",
+        &["holds", "hold-rows", "records", "events"],
+    ),
+    (
+        "a hold of another account",
+        "UPDATE holds SET account_id = gen_random_uuid() WHERE reference = 'h-active'",
+        &["holds", "hold-rows"],
+    ),
+    (
+        "a row that freezes for another hold",
+        "UPDATE journal_entries SET hold_id = gen_random_uuid() WHERE kind = 'hold' AND reference = 'h-active'",
+        &["hold-rows"],
+    ),
+    (
+        "a row that freezes without a hold",
+        "UPDATE journal_entries SET hold_id = NULL, movement_id = gen_random_uuid()
+         WHERE kind = 'hold' AND reference = 'h-active'",
+        &["entries", "hold-rows", "movements"],
+    ),
+    (
+        "a row that captures money that was available",
+        "UPDATE journal_entries SET kind = 'order_payment' WHERE kind = 'hold_capture' AND order_id IS NOT NULL",
+        &["figures", "hold-rows", "order-payments"],
+    ),
+    (
+        "a capture that was deleted",
+        "DELETE FROM hold_captures WHERE reference = 'c-1'",
+        &["hold-rows", "records"],
+    ),
+    (
+        "a capture of another amount than its row",
+        "UPDATE hold_captures SET amount = amount + 1 WHERE reference = 'c-1'",
+        &["hold-rows"],
+    ),
+    (
+        "an order of which more was captured than of its hold",
+        "UPDATE orders SET captured_amount = 19 WHERE client_order_no = 'o-refunded'",
+        &["order-payments"],
+    ),
+    (
+        "an order that was cancelled and is not",
+        "UPDATE orders SET status = 'authorized' WHERE client_order_no = 'o-cancelled'",
+        &["stock", "records", "events"],
+    ),
+    ("a refund that was deleted", "DELETE FROM refunds", &["refunds", "refund-rows", "records"]),
+    (
+        "a refund of another amount than its row",
+        "UPDATE refunds SET amount = amount + 1",
+        &["refunds", "refund-rows"],
+    ),
+    (
+        "a refund to another account than its row",
+        "UPDATE refunds SET account_id = gen_random_uuid()",
+        &["refund-rows"],
+    ),
+    (
+        "an item that was given back and is not counted",
+        "UPDATE order_items SET given_back = 0",
+        &["stock", "items"],
+    ),
+    ("an item of a refund that was deleted", "DELETE FROM refund_items", &["items"]),
+    ("pieces that are reserved for nobody", "UPDATE skus SET reserved = reserved + 1", &["stock"]),
+    ("pieces that were sold and are available again", "UPDATE skus SET sold = sold - 1", &["stock"]),
+    (
+        "more promised than there is",
+        "ALTER TABLE skus DROP CONSTRAINT skus_no_more_than_there_are;
+         UPDATE skus SET total = 4",
+        &["stock"],
+    ),
+    ("a sku that was deleted", "DELETE FROM skus", &["stock", "events"]),
+    (
+        "an item of more pieces",
+        "UPDATE order_items SET quantity = quantity + 1
+         WHERE order_id = (SELECT order_id FROM orders WHERE client_order_no = 'o-authorized')",
+        &["stock"],
+    ),
+    (
+        "a version of an order of which no event tells",
+        "DELETE FROM outbox_events WHERE event_type = 'onefold.order.captured.v1'",
+        &["events"],
+    ),
+    (
+        "an end of which another event tells",
+        "UPDATE outbox_events SET event_type = 'onefold.order.expired.v1'
+         WHERE event_type = 'onefold.order.cancelled.v1'",
+        &["events"],
+    ),
+    ("a release without its record", "DELETE FROM idempotency_records WHERE key = 'release'", &["records"]),
+    (
+        "a reference of a hold that comes twice",
+        "DROP INDEX holds_reference_unique;
+         UPDATE holds SET reference = 'same' WHERE reference IS NOT NULL",
+        &["references"],
+    ),
+    (
+        "a reference of a capture that comes twice",
+        "DROP INDEX hold_captures_reference_unique;
+         UPDATE hold_captures SET reference = 'same' WHERE reference IS NOT NULL",
+        &["references"],
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_damage_to_what_is_frozen_or_in_stock_is_found_by_the_checks_that_it_concerns() {
+    let whole = frozen().await.expect("books");
+    let report = audited(whole.owner_options()).await.expect("an audit");
+    assert_eq!(failing(&report), [""; 0], "{report:#?}");
+    let mut wrong = Vec::new();
+    for (damage, sql, expected) in FROZEN_DAMAGES {
+        let database = frozen().await.expect("books");
+        tamper(database.owner_options(), sql).await.expect("the damage is done");
+        let report = audited(database.owner_options()).await.expect("an audit");
+        let found = failing(&report);
+        if found != *expected {
+            let listed: Vec<_> = report.checks.iter().flat_map(|check| &check.listed).collect();
+            wrong.push(format!("{damage}: {found:?} instead of {expected:?}: {listed:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_damage_is_found_by_the_checks_that_it_concerns_and_by_no_other() {

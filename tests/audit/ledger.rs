@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use account::{AccountId, MovementKind, Parties};
+use account::{AccountId, HoldId, Parties};
 use anyhow::{Context, ensure};
 use audit::{Report, Settings};
 use desk::schema::Database;
-use desk::{Command, Desk, Hooks, Request};
+use desk::{CaptureTerms, Command, Desk, Hooks, Request, SkuCondition};
+use inventory::{SkuCode, SkuTerms};
 use money::Amount;
 use onefold_tests::database::new_service_database;
-use onefold_tests::desks::{self, body, currency, status};
-use order::PaymentTerms;
+use onefold_tests::desks::{self, body, currency, request, status};
+use order::{ItemWanted, OrderId, PaymentTerms};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
@@ -40,22 +41,6 @@ pub async fn tamper(options: &PgConnectOptions, sql: &str) -> anyhow::Result<()>
     Ok(connection.close().await?)
 }
 
-/// A request under the operation that the API would name for it.
-pub fn request(key: &str, command: Command) -> Request {
-    let operation = match &command {
-        Command::OpenAccount { .. } => "POST /v1/accounts",
-        Command::Move { parties, .. } => match parties.kind() {
-            MovementKind::Deposit => "POST /v1/accounts/{id}/deposits",
-            MovementKind::Withdrawal => "POST /v1/accounts/{id}/withdrawals",
-            MovementKind::Transfer => "POST /v1/transfers",
-        },
-        Command::CloseAccount { .. } => "POST /v1/accounts/{id}/close",
-        Command::PlaceOrder { .. } => "POST /v1/orders",
-        Command::Payment(_) => "POST /v1/callbacks/{endpoint}",
-    };
-    Request { operation, ..desks::request(key, command) }
-}
-
 /// Money that moves, with the key as its reference.
 pub fn moving(key: &str, parties: Parties, amount: Amount) -> Request {
     request(key, Command::Move { parties, amount, reference: key.to_owned() })
@@ -63,8 +48,19 @@ pub fn moving(key: &str, parties: Parties, amount: Amount) -> Request {
 
 /// An order from the balance, with the key as its number.
 pub fn ordering(key: &str, account_id: AccountId, amount: Amount) -> Request {
-    let payment = PaymentTerms::Balance;
-    request(key, Command::PlaceOrder { account_id, client_order_no: key.to_owned(), amount, payment })
+    placing(key, account_id, amount, Vec::new(), PaymentTerms::Balance)
+}
+
+/// An order, with the key as its number.
+pub fn placing(
+    key: &str,
+    account_id: AccountId,
+    amount: Amount,
+    items: Vec<ItemWanted>,
+    payment: PaymentTerms,
+) -> Request {
+    let client_order_no = key.to_owned();
+    request(key, Command::PlaceOrder { account_id, client_order_no, amount, items, payment })
 }
 
 /// Opens an account under a key.
@@ -104,6 +100,66 @@ pub async fn small() -> anyhow::Result<Database> {
     }
     desk.drain().await;
     Ok(database)
+}
+
+/// Small books of what is frozen and of what is in stock: erin has had a hold captured in part, one released and one
+/// that is active; of her orders of tea one was captured and refunded with an item, one cancelled, one is authorized and
+/// one was paid at once.
+pub async fn frozen() -> anyhow::Result<Database> {
+    let database = new_service_database().await?;
+    let desk = desks::open(&database, desk::Settings::default(), Hooks::default());
+    let cny = |text: &str| Amount::parse(text, currency("CNY")).expect("an amount");
+    let erin = opened(&desk, "open-erin", "erin", "CNY").await?;
+    let tea = || SkuCode("TEA".to_owned());
+    let two = || vec![ItemWanted { sku: tea(), quantity: 2 }];
+    let by_hold = || PaymentTerms::Hold { expires_in_s: 3600 };
+    let hold = |key: &str| {
+        let (amount, reference) = (cny("40.00"), key.to_owned());
+        request(key, Command::PlaceHold { account_id: erin, amount, reference, expires_in_s: None })
+    };
+    let terms = SkuTerms { price: cny("10.00"), total: 10 };
+    let put = Command::SetSku { code: tea(), terms, condition: SkuCondition::Any };
+    run(&desk, moving("d-erin", Parties::Deposit { to: erin }, cny("300.00"))).await?;
+    run(&desk, request("put", put)).await?;
+    let captured = HoldId(run(&desk, hold("h-captured")).await?);
+    let released = HoldId(run(&desk, hold("h-released")).await?);
+    run(&desk, hold("h-active")).await?;
+    let capture = |amount: &str, last, reference: &str| CaptureTerms {
+        amount: Some(cny(amount)),
+        last,
+        reference: Some(reference.to_owned()),
+    };
+    for (key, terms) in [("c-1", capture("15.00", false, "c-1")), ("c-2", capture("5.00", true, "c-2"))] {
+        run(&desk, request(key, Command::CaptureHold { hold_id: captured, account_id: None, terms })).await?;
+    }
+    run(&desk, request("release", Command::ReleaseHold { hold_id: released, account_id: None })).await?;
+    let refunded = OrderId(run(&desk, placing("o-refunded", erin, cny("20.00"), two(), by_hold())).await?);
+    let cancelled = OrderId(run(&desk, placing("o-cancelled", erin, cny("20.00"), two(), by_hold())).await?);
+    run(&desk, placing("o-authorized", erin, cny("20.00"), two(), by_hold())).await?;
+    run(&desk, placing("o-paid", erin, cny("20.00"), two(), PaymentTerms::Balance)).await?;
+    let terms = CaptureTerms { amount: None, last: true, reference: None };
+    let taken = Command::CaptureOrder { order_id: refunded, account_id: Some(erin), terms };
+    run(&desk, request("o-capture", taken)).await?;
+    run(&desk, request("o-cancel", Command::CancelOrder { order_id: cancelled, account_id: None })).await?;
+    let back = Command::RefundOrder {
+        order_id: refunded,
+        account_id: Some(erin),
+        amount: Some(cny("10.00")),
+        reference: "r-1".to_owned(),
+        items: vec![ItemWanted { sku: tea(), quantity: 1 }],
+    };
+    run(&desk, request("o-refund", back)).await?;
+    desk.drain().await;
+    Ok(database)
+}
+
+/// Runs a request that must succeed; answers the id of what it made or changed, if that has one.
+async fn run(desk: &Desk, request: Request) -> anyhow::Result<uuid::Uuid> {
+    let key = request.name.key.as_str().to_owned();
+    let answered = desk.submit(request, None).await.answered;
+    ensure!(status(&answered).is_some_and(|status| status < 300), "{key} was answered {answered:?}");
+    let id = body(&answered).and_then(|body| body["id"].as_str()?.parse().ok());
+    Ok(id.unwrap_or_default())
 }
 
 /// Large books of deposits: `accounts` accounts with `rows` journal rows each, and everything that belongs to them.

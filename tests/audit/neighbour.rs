@@ -23,6 +23,10 @@ async fn every_row_is_read_in_the_order_in_which_it_lies() {
         for costly in ["Sort", "Aggregate", "Hash", "Materialize", "Gather"] {
             assert!(!plan.replace("hashed SubPlan", "").contains(costly), "{}: {plan}", source.what);
         }
+        // What is looked up in another table is found in whatever way suits its size.
+        if source.sql.contains("JOIN") {
+            continue;
+        }
         let in_order = source.sql.contains("ORDER BY");
         assert_eq!(plan.contains("Index"), in_order || source.needs_time, "{}: {plan}", source.what);
     }

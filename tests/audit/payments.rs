@@ -8,7 +8,7 @@ use desk::schema::Database;
 use desk::{Command, Desk, Hooks, Request, Settings};
 use money::Amount;
 use onefold_tests::database::new_service_database;
-use onefold_tests::desks::{self, currency, status};
+use onefold_tests::desks::{self, currency, request, status};
 use order::PaymentTerms;
 use payment_callback::{
     AlertAction, AlertId, DeliveryFingerprint, Event, Notice, ProviderKind, Refund, RefundOutcome, RefundSum,
@@ -17,7 +17,7 @@ use payment_callback::{
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
-use crate::ledger::{audited, failing, opened, request, tamper};
+use crate::ledger::{audited, failing, opened, placing, tamper};
 
 fn stripe() -> ProviderKind {
     ProviderKind::from_word("stripe").expect("a provider that there is")
@@ -34,9 +34,7 @@ fn ordering(number: &str, account_id: AccountId) -> Request {
         payment_no: number.to_owned(),
         expires_in_s: 1_800,
     };
-    let command =
-        Command::PlaceOrder { account_id, client_order_no: number.to_owned(), amount: cny("88.80"), payment };
-    request(number, command)
+    placing(number, account_id, cny("88.80"), Vec::new(), payment)
 }
 
 fn told(delivery: &str, event: Event) -> Request {

@@ -438,6 +438,7 @@ async fn a_record_deleted_while_its_refusal_is_tried_again_is_begun_anew() {
             account_id: account,
             client_order_no: "n".to_owned(),
             amount: cny("2.00"),
+            items: Vec::new(),
             payment: PaymentTerms::Balance,
         },
     );

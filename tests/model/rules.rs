@@ -199,6 +199,7 @@ fn command(wish: &Wish, names: &Names) -> Command {
             account_id: account(*id),
             client_order_no: number.clone(),
             amount: amount(*minor_units, currency),
+            items: Vec::new(),
             payment: PaymentTerms::Balance,
         },
     }

@@ -41,6 +41,7 @@ pub fn decide_all(asked: &[(u8, u8)], loaded: &Loaded) -> Decided {
             account_id: ACCOUNT,
             client_order_no: number.to_string(),
             amount: yen(*amount),
+            items: Vec::new(),
             payment: PaymentTerms::Balance,
         };
         let decision = decide(&set, CLIENT, &command, &mut ids, DateTime::UNIX_EPOCH);

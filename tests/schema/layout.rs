@@ -34,9 +34,12 @@ async fn the_tables_of_a_client_are_these() {
             "callback_deliveries",
             "collecting_accounts",
             "collecting_totals",
+            "hold_captures",
+            "holds",
             "idempotency_records",
             "journal_entries",
             "movements",
+            "order_items",
             "order_versions",
             "orders",
             "outbox_events",
@@ -44,7 +47,10 @@ async fn the_tables_of_a_client_are_these() {
             "payment_receipts",
             "payments",
             "quarantined_bodies",
-            "receipt_refunds"
+            "receipt_refunds",
+            "refund_items",
+            "refunds",
+            "skus"
         ]
     );
 }

@@ -82,9 +82,12 @@ async fn the_service_has_these_rights_and_no_others() {
             ("clients", "SELECT"),
             ("collecting_accounts", "SELECT INSERT"),
             ("collecting_totals", "SELECT INSERT UPDATE DELETE"),
+            ("hold_captures", "SELECT INSERT"),
+            ("holds", "SELECT INSERT UPDATE"),
             ("idempotency_records", "SELECT INSERT UPDATE DELETE"),
             ("journal_entries", "SELECT INSERT"),
             ("movements", "SELECT INSERT"),
+            ("order_items", "SELECT INSERT UPDATE"),
             ("order_versions", "SELECT INSERT"),
             ("orders", "SELECT INSERT UPDATE"),
             ("outbox_events", "SELECT INSERT DELETE"),
@@ -93,6 +96,9 @@ async fn the_service_has_these_rights_and_no_others() {
             ("payments", "SELECT INSERT UPDATE"),
             ("quarantined_bodies", "SELECT INSERT DELETE"),
             ("receipt_refunds", "SELECT INSERT"),
+            ("refund_items", "SELECT INSERT"),
+            ("refunds", "SELECT INSERT"),
+            ("skus", "SELECT INSERT UPDATE"),
         ]
     );
 }

@@ -13,6 +13,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqlSafeStr};
 const STORES: &[(&str, &[(&str, &str)])] = &[
     ("account/src/store/accounts.rs", account::store::accounts::STATEMENTS),
     ("account/src/store/collecting.rs", account::store::collecting::STATEMENTS),
+    ("account/src/store/holds.rs", account::store::holds::STATEMENTS),
     ("account/src/store/journal.rs", account::store::journal::STATEMENTS),
     ("account/src/store/movements.rs", account::store::movements::STATEMENTS),
     ("client/src/store.rs", client::store::STATEMENTS),
@@ -20,7 +21,10 @@ const STORES: &[(&str, &[(&str, &str)])] = &[
     ("events/src/store.rs", events::store::STATEMENTS),
     ("history/src/store.rs", history::store::STATEMENTS),
     ("idempotency/src/store.rs", idempotency::store::STATEMENTS),
+    ("inventory/src/store.rs", inventory::store::STATEMENTS),
     ("order/src/store.rs", order::store::STATEMENTS),
+    ("order/src/store/items.rs", order::store::items::STATEMENTS),
+    ("order/src/store/refunds.rs", order::store::refunds::STATEMENTS),
     ("order/src/store/versions.rs", order::store::versions::STATEMENTS),
     ("payment-callback/src/store/alerts.rs", alerts::STATEMENTS),
     ("payment-callback/src/store/deliveries.rs", deliveries::STATEMENTS),
@@ -155,6 +159,18 @@ async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
         ("orders, locked", order::store::LOAD_LOCKED, &["orders_pkey"]),
         ("order numbers", order::store::TAKEN, &["orders_client_order_no_unique"]),
         ("references", account::store::movements::TAKEN, &["movements_reference_unique"]),
+        ("items", order::store::items::LOAD, &["order_items_pkey"]),
+        ("references of refunds", order::store::refunds::TAKEN, &["refunds_reference_unique"]),
+        ("holds", account::store::holds::LOAD, &["holds_pkey"]),
+        ("holds, locked", account::store::holds::LOAD_LOCKED, &["holds_pkey"]),
+        ("references of holds", account::store::holds::TAKEN, &["holds_reference_unique"]),
+        (
+            "references of captures",
+            account::store::holds::CAPTURES_TAKEN,
+            &["hold_captures_reference_unique"],
+        ),
+        ("skus", inventory::store::LOAD, &["skus_pkey"]),
+        ("skus, locked", inventory::store::LOAD_LOCKED, &["skus_pkey"]),
         ("payments", payments::LOAD, &["payments_pkey"]),
         ("payments, locked", payments::LOAD_LOCKED, &["payments_pkey"]),
         ("receipts", receipts::LOAD, &["payment_receipts_pkey"]),
@@ -163,7 +179,7 @@ async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
         ("alerts", alerts::LOAD, &["payment_alerts_pkey"]),
         ("alerts, locked", alerts::LOAD_LOCKED, &["payment_alerts_pkey"]),
         ("deliveries known", deliveries::KNOWN, &["callback_deliveries_pkey"]),
-        // Records tried again; accounts, orders, payments, receipts and alerts, relied on and changed: the parts that look for rows.
+        // Records tried again; rows relied on and changed, kind by kind: the parts that look for rows.
         (
             "save",
             &save,
@@ -173,12 +189,17 @@ async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
                 "accounts_pkey",
                 "orders_pkey",
                 "orders_pkey",
+                "order_items_pkey",
                 "payments_pkey",
                 "payments_pkey",
                 "payment_receipts_pkey",
                 "payment_receipts_pkey",
                 "payment_alerts_pkey",
                 "payment_alerts_pkey",
+                "holds_pkey",
+                "holds_pkey",
+                "skus_pkey",
+                "skus_pkey",
             ],
         ),
     ] {
@@ -218,6 +239,18 @@ async fn what_a_batch_runs_finds_its_rows_by_their_keys_whatever_is_known_of_the
         "INSERT INTO orders
          SELECT client_id, gen_random_uuid(), 'n', account_id, 'CNY', 1, 1, 0, 'balance', 'paid', 1, now(), now()
          FROM accounts",
+        "INSERT INTO order_items
+         SELECT client_id, order_id, 0, 's', 1, 1, 0 FROM orders",
+        "INSERT INTO holds
+         SELECT client_id, gen_random_uuid(), account_id, 'client', 'r', 'CNY', 1, 0, 'active', NULL, 1, now(), now()
+         FROM accounts",
+        "INSERT INTO hold_captures
+         SELECT client_id, hold_id, gen_random_uuid(), 'r', 'CNY', 1, now() FROM holds",
+        "INSERT INTO refunds
+         SELECT client_id, gen_random_uuid(), order_id, account_id, 'r', 'CNY', 1, 'succeeded', 1, now(), now()
+         FROM orders",
+        "INSERT INTO skus
+         SELECT client_id, 's', gen_random_uuid(), 'CNY', 1, 1, 0, 0, 1, now(), now() FROM accounts",
         "INSERT INTO idempotency_records
          SELECT client_id, 'k', 'o', decode(repeat('00', 32), 'hex'), 1, 'failed', 1, NULL, 404, 'c', NULL, '',
                 now(), now(), now()
@@ -272,6 +305,8 @@ async fn rows_are_locked_in_the_order_of_their_keys() {
         (payments::LOAD_LOCKED, "p.client_id, p.payment_no"),
         (receipts::LOAD_LOCKED, "r.client_id, r.provider COLLATE \"C\", r.provider_payment_id"),
         (alerts::LOAD_LOCKED, "a.client_id, a.alert_id"),
+        (account::store::holds::LOAD_LOCKED, "h.client_id, h.hold_id"),
+        (inventory::store::LOAD_LOCKED, "s.client_id, s.sku"),
     ] {
         let plan = generic_plan(&mut lane, load).await.expect("a plan");
         let place = |node: &str| plan.find(node).unwrap_or_else(|| panic!("no {node} in\n{plan}"));

@@ -172,11 +172,13 @@ const RULES: &[(&str, &str)] = &[
     (
         "each row's figures follow from the row before it, without a gap",
         "WITH lines AS (
-             SELECT client_id, debit_account_id AS account_id, debit_version AS version, -amount AS moved,
+             SELECT client_id, debit_account_id AS account_id, debit_version AS version,
+                    CASE WHEN debit_account_id = credit_account_id THEN 0 ELSE -amount END AS moved,
                     debit_available_after + debit_held_after AS after
              FROM journal_entries WHERE debit_version IS NOT NULL
              UNION ALL
-             SELECT client_id, credit_account_id, credit_version, amount,
+             SELECT client_id, credit_account_id, credit_version,
+                    CASE WHEN debit_account_id = credit_account_id THEN 0 ELSE amount END,
                     credit_available_after + credit_held_after
              FROM journal_entries WHERE credit_version IS NOT NULL
          ), steps AS (
@@ -210,13 +212,64 @@ const RULES: &[(&str, &str)] = &[
                            WHERE c.client_id = j.client_id AND c.account_id = s.id)",
     ),
     (
-        "every paid order has exactly one journal row of its amount, from its account",
+        "every order paid from the balance has exactly one journal row of its amount, from its account",
         "SELECT o.order_id::text
          FROM orders o
          LEFT JOIN journal_entries j ON j.client_id = o.client_id AND j.order_id = o.order_id
-             AND j.amount = o.amount AND j.debit_account_id = o.account_id
+             AND j.kind = 'order_payment' AND j.amount = o.amount AND j.debit_account_id = o.account_id
+         WHERE o.payment_method = 'balance'
          GROUP BY o.client_id, o.order_id
          HAVING count(j.entry_id) <> 1",
+    ),
+    (
+        "what was captured of an order paid by hold is what its rows take",
+        "SELECT o.order_id::text
+         FROM orders o
+         WHERE o.payment_method = 'hold'
+           AND o.captured_amount <> (
+               SELECT coalesce(sum(j.amount), 0) FROM journal_entries j
+               WHERE j.client_id = o.client_id AND j.order_id = o.order_id AND j.kind = 'hold_capture'
+                 AND j.debit_account_id = o.account_id)",
+    ),
+    (
+        "what was refunded of an order is what its refunds and its rows give back",
+        "SELECT o.order_id::text
+         FROM orders o
+         WHERE o.refunded_amount <> (
+               SELECT coalesce(sum(r.amount), 0) FROM refunds r
+               WHERE r.client_id = o.client_id AND r.order_id = o.order_id)
+            OR o.refunded_amount <> (
+               SELECT coalesce(sum(j.amount), 0) FROM journal_entries j
+               WHERE j.client_id = o.client_id AND j.order_id = o.order_id AND j.kind = 'order_refund'
+                 AND j.credit_account_id = o.account_id)",
+    ),
+    (
+        "what an account has held is the sum of its active holds",
+        "SELECT a.account_id::text
+         FROM accounts a
+         WHERE a.held <> (
+               SELECT coalesce(sum(h.amount - h.captured), 0) FROM holds h
+               WHERE h.client_id = a.client_id AND h.account_id = a.account_id AND h.status = 'active')",
+    ),
+    (
+        "an order is authorized for as long as its hold is active",
+        "SELECT o.order_id::text
+         FROM orders o
+         LEFT JOIN holds h ON h.client_id = o.client_id AND h.hold_id = o.order_id AND h.purpose = 'order'
+         WHERE o.payment_method = 'hold'
+           AND (h.status = 'active') IS DISTINCT FROM (o.status = 'authorized')",
+    ),
+    (
+        "what is reserved of a sku is what orders that wait for payment have, and what is sold what paid ones kept",
+        "SELECT s.sku
+         FROM skus s
+         WHERE (s.reserved, s.sold) <> (
+               SELECT coalesce(sum(i.quantity) FILTER (WHERE o.status IN ('pending_payment', 'authorized')), 0),
+                      coalesce(sum(i.quantity - i.given_back)
+                               FILTER (WHERE o.status IN ('paid', 'partially_refunded', 'refunded')), 0)
+               FROM order_items i
+               JOIN orders o ON o.client_id = i.client_id AND o.order_id = i.order_id
+               WHERE i.client_id = s.client_id AND i.sku = s.sku)",
     ),
     (
         "every order has a completed record that names it, unless the record was deleted",
@@ -236,12 +289,12 @@ const RULES: &[(&str, &str)] = &[
                            WHERE o.client_id = r.client_id AND '/v1/orders/' || o.order_id = r.resource)",
     ),
     (
-        "every order has exactly one event",
+        "every order has exactly one event for each of its versions",
         "SELECT o.order_id::text
          FROM orders o
          LEFT JOIN outbox_events e ON e.client_id = o.client_id AND e.aggregate_id = o.order_id
          GROUP BY o.client_id, o.order_id
-         HAVING count(e.event_id) <> 1",
+         HAVING count(DISTINCT e.sequence) <> o.version OR count(e.event_id) <> o.version",
     ),
     (
         "every movement has exactly one journal row of its amount",

@@ -48,7 +48,16 @@ pub fn request(key: &str, command: Command) -> Request {
         Command::Move { parties: Parties::Withdrawal { .. }, .. } => "POST /v1/accounts/{id}/withdrawals",
         Command::Move { parties: Parties::Transfer { .. }, .. } => "POST /v1/transfers",
         Command::CloseAccount { .. } => "POST /v1/accounts/{id}/close",
+        Command::PlaceHold { .. } => "POST /v1/accounts/{id}/holds",
+        Command::CaptureHold { .. } => "POST /v1/holds/{id}/capture",
+        Command::ReleaseHold { .. } => "POST /v1/holds/{id}/release",
+        Command::ExpireHold { .. } => "expire hold",
         Command::PlaceOrder { .. } => "POST /v1/orders",
+        Command::CaptureOrder { .. } => "POST /v1/orders/{id}/capture",
+        Command::CancelOrder { .. } => "POST /v1/orders/{id}/cancel",
+        Command::ExpireOrder { .. } => "expire order",
+        Command::RefundOrder { .. } => "POST /v1/orders/{id}/refunds",
+        Command::SetSku { .. } => "PUT /v1/skus/{sku}",
         Command::Payment(_) => "POST /v1/callbacks/{endpoint}",
     };
     Request {
@@ -78,6 +87,7 @@ pub fn order_numbered(key: &str, account: AccountId, amount: &str, number: &str)
             account_id: account,
             client_order_no: number.to_owned(),
             amount: cny(amount),
+            items: Vec::new(),
             payment: PaymentTerms::Balance,
         },
     )
