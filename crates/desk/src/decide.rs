@@ -6,15 +6,15 @@
 //! free (409), then the rules of the account and the order speak.
 //!
 //! - here: accounts and movements;
-//! - [`holds`]: freezing money, taking it, giving it back;
-//! - [`orders`]: orders and refunds;
-//! - [`skus`]: the catalogue.
+//! - `holds`: freezing money, taking it, giving it back;
+//! - `orders`: orders and refunds;
+//! - `skus`: the catalogue;
+//! - `payments`: what has to do with payments at providers.
 
 mod holds;
 mod orders;
-mod skus;
-
 mod payments;
+mod skus;
 
 use account::movement::{self, Particulars};
 use account::{Account, AccountId, EntryId, MovementId, Parties};
