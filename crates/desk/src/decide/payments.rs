@@ -304,7 +304,7 @@ fn ask_about_statement(
         created_at: now,
     };
     let made = CaseChanges { alerts: vec![alert.clone()], ..CaseChanges::default() };
-    Decision { outcome: Outcome::AlertRaised(alert), changes: written(made, ids, now) }
+    Decision { outcome: Outcome::AlertRaised(alert), changes: written(set, Vec::new(), made, ids, now) }
 }
 
 /// All that was loaded of the payment of this number; a receipt's own number goes before what somebody calls it.
