@@ -1,6 +1,6 @@
 //! The file that keeps the books: one entry a line, in JSON, so that a provider that is started again remembers.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,12 @@ pub enum Unkept {
         /// What the system says.
         source: io::Error,
     },
+    /// Another process keeps its books there.
+    #[error("{} has the books of another process", path.display())]
+    Taken {
+        /// The file.
+        path: PathBuf,
+    },
     /// A line of it is no entry, or none that can follow those before it.
     #[error("{} line {line} is no entry of these books", path.display())]
     Unreadable {
@@ -42,6 +48,7 @@ impl Journal {
     /// The journal in `path`, made if it is not there, and the books that it has.
     ///
     /// A last line without an end was being written when the process was killed. Nobody was told of it, so it is cut off.
+    /// As long as the journal is open the file is locked: two who write would each not know what the other has written.
     ///
     /// # Errors
     ///
@@ -55,6 +62,10 @@ impl Journal {
             .truncate(false)
             .open(path)
             .map_err(failed)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => Unkept::Taken { path: path.to_owned() },
+            TryLockError::Error(source) => failed(source),
+        })?;
         let mut books = Books::default();
         let mut reader = BufReader::new(&mut file);
         let (mut whole_bytes, mut line) = (0, String::new());
@@ -116,12 +127,15 @@ mod tests {
         assert!(books.payments().is_empty());
         journal.write(&entry("P-1", Happened::Paid)).unwrap();
         journal.write(&entry("P-2", Happened::Paid)).unwrap();
+        assert!(matches!(Journal::open(&path), Err(Unkept::Taken { .. })), "while it is open");
+        drop(journal);
         let whole = fs::read_to_string(&path).unwrap();
         fs::write(&path, &whole[..whole.len() - 5]).unwrap();
 
         let (mut journal, books) = Journal::open(&path).unwrap();
         assert_eq!(books.payments().len(), 1);
         journal.write(&entry("P-3", Happened::Paid)).unwrap();
+        drop(journal);
         let (_, books) = Journal::open(&path).unwrap();
         let numbers: Vec<&str> = books.payments().iter().map(|one| one.payment.payment_no.as_str()).collect();
         assert_eq!(numbers, ["P-1", "P-3"]);

@@ -1,11 +1,13 @@
 //! The demo's providers: all four, simulated beside the service, so that a payment of the demo can be paid, refunded and
 //! asked about without leaving the machine.
 //!
-//! They sign with keys that everybody knows, so they are there for a loopback listener only. Their books are in memory: a
-//! demo that is started again has providers that remember nothing.
+//! They sign with keys that everybody knows, so they are there for a loopback listener only. Their books are kept beside
+//! the demo's own database, so that a payment of yesterday can be refunded today; of a demo in somebody else's database
+//! they are in memory.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Where the demo's providers are, and `onefold simulate provider`, unless told otherwise.
 pub const PORT_DEFAULT: u16 = 8090;
+
+/// The file of their books, beside the database's directory.
+const BOOKS: &str = "providers.jsonl";
 
 /// An answer is never late on purpose here; a trouble that is asked for by `POST /control/trouble` may be.
 const SLOW: Duration = Duration::from_secs(3);
@@ -56,14 +61,14 @@ impl DemoProviders {
         format!("http://{}", self.address)
     }
 
-    /// Plays them until `stop`, for a service at `service`, which they call back.
-    pub async fn play(self, service: SocketAddr, stop: CancellationToken) {
+    /// Plays them until `stop`, for a service at `service`, which they call back, with books in this directory, if any.
+    pub async fn play(self, service: SocketAddr, directory: Option<PathBuf>, stop: CancellationToken) {
         let url = self.url();
         let Some(listener) = self.listener else {
             tracing::info!("somebody plays the demo's providers at {url} already");
             return;
         };
-        let kept = (Journal::forgetful(), Books::default());
+        let kept = directory.map_or_else(forgetful, |directory| kept_in(&directory.join(BOOKS)));
         let trouble = Trouble::new(Chances::default(), SLOW, 1);
         let target: Target = format!("http://{service}").parse().expect("an address makes a URL");
         let office = Office::new(kept, trouble, Some(target), Plan::default(), Box::new(log));
@@ -72,6 +77,21 @@ impl DemoProviders {
             tracing::warn!(%error, "the demo's providers are gone");
         }
     }
+}
+
+/// The books in a file. Whoever cannot have them, since another demo does, begins with empty ones.
+fn kept_in(path: &Path) -> (Journal, Books) {
+    Journal::open(path).unwrap_or_else(|error| {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "the demo's providers remember nothing of before, and will not remember"
+        );
+        forgetful()
+    })
+}
+
+fn forgetful() -> (Journal, Books) {
+    (Journal::forgetful(), Books::default())
 }
 
 fn log(line: Line) {

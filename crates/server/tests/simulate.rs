@@ -20,7 +20,10 @@ struct Demo {
 
 impl Demo {
     async fn start() -> Self {
-        let home = Home::new();
+        Self::start_in(Home::new()).await
+    }
+
+    async fn start_in(home: Home) -> Self {
         let mut server = home.serve().await;
         let log = server.wait_for_log("the demo's providers are played at http://").await;
         let (_, url) = log.split_once("the demo's providers are played at ").expect("it is logged");
@@ -130,6 +133,18 @@ fn layout_of(provider: &str) -> String {
          payment_id = \"provider_payment_id\"\npayment_no = \"payment_no\"\namount = \"amount\"\n\
          currency = \"currency\"\nkind = \"kind\"\ntime = \"time\"\n"
     )
+}
+
+#[tokio::test]
+async fn what_was_paid_at_the_demos_providers_is_refunded_after_a_restart() {
+    let demo = Demo::start().await;
+    demo.place("wechatpay", "Y-0001").await;
+    demo.through(&["pay", "Y-0001"]).await.acknowledged_after(1);
+    assert!(demo.server.stop("TERM").await.success());
+    let demo = Demo::start_in(demo.home).await;
+    demo.through(&["refund", "Y-0001"]).await.acknowledged_after(1);
+    assert_eq!(demo.order_status("Y-0001").await, "refunded");
+    assert!(demo.server.stop("TERM").await.success());
 }
 
 #[tokio::test]

@@ -64,6 +64,11 @@ impl OpenDatabase {
         &self.options
     }
 
+    /// The directory of the embedded one.
+    pub fn data_dir(&self) -> Option<&Path> {
+        self.cluster.as_ref().map(Cluster::data_dir)
+    }
+
     /// Whether the database is ours alone.
     pub fn is_embedded(&self) -> bool {
         self.cluster.is_some()

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -101,7 +102,8 @@ async fn serve(
         tell(&try_this(address));
     }
     if let Some(providers) = providers.filter(|_| demo_is_usable) {
-        tokio::spawn(providers.play(address, stop.clone()));
+        let directory = database.data_dir().map(Path::to_owned);
+        tokio::spawn(providers.play(address, directory, stop.clone()));
     }
     let shut_down = async {
         stop.cancelled().await;
