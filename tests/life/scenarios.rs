@@ -15,8 +15,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use desk::Clock;
 use futures::future::join_all;
+use onefold_tests::callbacks::{deliver, ensure_acknowledged};
 use onefold_tests::http::Exchange;
+use provider_simulator::event::{Payment, What};
+use provider_simulator::{Amount, Event, Provider};
 use serde_json::{Value, json};
 
 use crate::books::{Books, text};
@@ -75,7 +79,7 @@ struct Teller {
 
 impl Teller {
     async fn open() -> anyhow::Result<Self> {
-        Ok(Self { books: Books::open().await?, names: BTreeMap::new(), last: None, account: None })
+        Ok(Self { books: Books::open_as_demo().await?, names: BTreeMap::new(), last: None, account: None })
     }
 
     async fn line(&mut self, line: &str) -> anyhow::Result<()> {
@@ -146,6 +150,17 @@ impl Teller {
                     ["status", "captured_amount", "refunded_amount"].map(|name| text(order, name))
                 };
                 self.books.read_until(&format!("/v1/orders/{id}"), |order| is(order) == expected).await?;
+                Ok(None)
+            }
+            ["stripe", "tells", "that", amount, "was", "paid", "for", name] => {
+                self.account = None;
+                self.pays(name, amount).await
+            }
+            ["a", kind, "payment", "is", "asked", "about"] => {
+                self.account = None;
+                let path = format!("/v1/payment-alerts?status=open&kind={kind}");
+                let one = |alerts: &Value| alerts["data"].as_array().map(Vec::len) == Some(1);
+                self.books.read_until(&path, one).await?;
                 Ok(None)
             }
             [number, unit, "pass"] => {
@@ -243,6 +258,9 @@ impl Teller {
         };
         let payment = match &rest[by..] {
             ["by", "balance"] => json!({ "method": "balance" }),
+            ["by", "stripe"] => {
+                json!({ "method": "provider", "provider": "stripe", "payment_no": payment_no(name) })
+            }
             ["by", "hold"] => json!({ "method": "hold" }),
             ["by", "hold", "for", number, unit] => {
                 json!({ "method": "hold", "expires_in_seconds": duration(number, unit)?.as_secs() })
@@ -260,6 +278,25 @@ impl Teller {
             self.names.insert(name.to_owned(), Named::Order { id, account });
         }
         Ok(Some(answer))
+    }
+
+    /// The provider's callback, which it repeats as long as it is not acknowledged.
+    async fn pays(&self, name: &str, amount: &str) -> anyhow::Result<Option<Exchange>> {
+        let now = self.books.clock.now();
+        let event = Event {
+            id: format!("evt_{}", self.books.key()),
+            at: now,
+            payment: Payment {
+                payment_no: payment_no(name),
+                provider_payment_id: format!("pi_{name}"),
+                amount: Amount::parse(amount)?,
+                currency: "CNY".to_owned(),
+            },
+            what: What::Succeeded,
+        };
+        let answer = deliver(&self.books.server.anonymous(), Provider::Stripe, &event, now).await?;
+        ensure_acknowledged(Provider::Stripe, &answer)?;
+        Ok(None)
     }
 
     /// Does something to a hold or an order.
@@ -289,6 +326,10 @@ impl Teller {
             Named::Hold { .. } | Named::Order { .. } => bail!("{who} is no account"),
         }
     }
+}
+
+fn payment_no(name: &str) -> String {
+    format!("payment-{name}")
 }
 
 /// The status, and the state of what was changed or the kind of problem; with the state that a problem names.
