@@ -214,10 +214,39 @@ async fn one_order_number_makes_one_order_at_every_step() {
         },
         [
             (Begun, Ran(409), Passes, Ran(201), 1, "A finds B's order"),
-            (Claimed, Ran(409), Passes, Ran(201), 1, "A finds B's order"),
+            (Claimed, Ran(409), Passes, Ran(201), 2, "the number was free when A looked"),
             (Loaded, Ran(409), Passes, Ran(201), 2, "the number was free when A looked"),
             (Decided, Ran(409), Passes, Ran(201), 2, "the number was free when A looked"),
             (Saved, Ran(201), Waits, Ran(409), 1, "the number was free when B looked"),
+            (Committed, Ran(201), Passes, Ran(409), 1, "B finds A's order"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_number_that_is_taken_is_the_reason_even_where_the_money_is_gone_too() {
+    play(
+        ["100.00", "0"],
+        |key, [account, _]| {
+            [
+                order_numbered(key, account, "100.00", key),
+                order_numbered(&format!("{key}-b"), account, "100.00", key),
+            ]
+        },
+        [
+            (Begun, Ran(409), Passes, Ran(201), 1, "A finds B's order"),
+            (
+                Claimed,
+                Ran(409),
+                Passes,
+                Ran(201),
+                2,
+                "A finds the money gone, and looks for the number again",
+            ),
+            (Loaded, Ran(409), Passes, Ran(201), 2, "the money was there when A looked"),
+            (Decided, Ran(409), Passes, Ran(201), 2, "the money was there when A looked"),
+            (Saved, Ran(201), Waits, Ran(409), 1, "B waits for the account's row"),
             (Committed, Ran(201), Passes, Ran(409), 1, "B finds A's order"),
         ],
     )

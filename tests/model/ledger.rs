@@ -7,6 +7,7 @@ use account::{Account, AccountId, AccountStatus, Entry, MovementId, Origin, Side
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use desk::Command;
+use desk::business_keys::BusinessKeys;
 use desk::decide::{Decision, decide};
 use desk::ids::Ids;
 use desk::working_set::{BatchRows, Needs, WorkingSet};
@@ -28,7 +29,8 @@ pub(crate) type Asked = (ClientId, Command, Ids);
 impl Ledger {
     /// Decides commands as one batch: all on one set, each on what those before it left; then keeps what changed.
     pub(crate) fn batch(&mut self, commands: &[Asked], now: DateTime<Utc>) -> Vec<Decision> {
-        let mut set = self.load(&Needs::of(commands.iter().map(|(client, command, _)| (*client, command))));
+        let asked = || commands.iter().map(|(client, command, _)| (*client, command));
+        let mut set = self.load(&Needs::of(asked()), &BusinessKeys::of(asked()));
         let decisions = commands
             .iter()
             .map(|(client, command, ids)| {
@@ -42,21 +44,21 @@ impl Ledger {
     }
 
     /// Loads what the commands say they need, and no more.
-    fn load(&self, needs: &Needs) -> WorkingSet {
+    fn load(&self, needs: &Needs, keys: &BusinessKeys) -> WorkingSet {
         let mut set = WorkingSet::default();
         for name in &needs.accounts {
             if let Some(account) = self.accounts.get(name) {
                 set.accounts.load(account.clone());
             }
         }
-        for name in &needs.order_numbers {
+        for name in &keys.order_numbers {
             if let Some(order) = self.order_numbers.get(name) {
-                set.order_numbers.insert(name.clone(), *order);
+                set.taken.order_numbers.insert(name.clone(), *order);
             }
         }
-        for name in &needs.references {
+        for name in &keys.references {
             if let Some(movement) = self.references.get(name) {
-                set.references.insert(name.clone(), *movement);
+                set.taken.references.insert(name.clone(), *movement);
             }
         }
         set

@@ -50,6 +50,11 @@ fn an_order_number_goes_to_one_of_two_names_and_nobody_waits_crosswise() {
 }
 
 #[test]
+fn an_order_number_that_is_taken_is_the_reason_even_where_the_money_is_gone_too() {
+    holds(scenario::one_order_twice(), &[NUMBER_TAKEN]);
+}
+
+#[test]
 fn batches_keep_the_promises_that_single_commands_keep() {
     holds(scenario::batches(), &[A_REPLAY, IN_PROGRESS, LOST_COMMIT_HAPPENED, OUTCOME_UNKNOWN, NOT_ENOUGH]);
 }
@@ -93,6 +98,11 @@ fn a_balance_written_whatever_its_version_makes_money() {
 #[test]
 fn order_numbers_written_before_accounts_are_locked_leave_two_waiting_for_each_other() {
     fails(scenario::order_numbers(), BrokenRule::SaveNumbersBeforeAccounts, NOBODY_IS_LEFT_WAITING);
+}
+
+#[test]
+fn order_numbers_that_are_not_looked_for_again_leave_the_wrong_reason() {
+    fails(scenario::one_order_twice(), BrokenRule::RefuseWithoutLookingAgain, REFUSALS_ARE_JUSTIFIED);
 }
 
 #[test]

@@ -236,12 +236,12 @@ impl State {
         self.database.commit(transaction);
         for (name, record) in refusals {
             let asked = scenario.names[usize::from(name)];
+            let number_taken = asked.number.is_some_and(|number| self.database.number_taken(number));
             self.unjustified_refusal |= match record.decision {
                 Decision::Placed => false,
-                Decision::NotEnough => self.database.available >= asked.amount,
-                Decision::NumberTaken => {
-                    !asked.number.is_some_and(|number| self.database.number_taken(number))
-                }
+                // A number that is taken would be the reason, whatever there is to pay with.
+                Decision::NotEnough => self.database.available >= asked.amount || number_taken,
+                Decision::NumberTaken => !number_taken,
             };
         }
     }

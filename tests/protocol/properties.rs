@@ -165,7 +165,7 @@ fn stale_snapshot(_: &Scenario, state: &State) -> bool {
     state.processes.iter().flat_map(|process| &process.workers).any(|worker| match &worker.phase {
         Phase::Claimed(claims) => worker.jobs.iter().zip(claims).any(|(job, claim)| {
             let recorded = state.database.records[usize::from(state.name_of(job.request))];
-            claim.won && claim.record.is_none() && recorded.is_some()
+            claim.won && claim.seen.record.is_none() && recorded.is_some()
         }),
         _ => false,
     })

@@ -32,7 +32,7 @@ pub fn decide_all(asked: &[(u8, u8)], loaded: &Loaded) -> Decided {
     });
     for ((_, number), taken) in asked.iter().zip(&loaded.numbers_taken) {
         if *taken {
-            set.order_numbers.insert((CLIENT, number.to_string()), OrderId(Uuid::nil()));
+            set.taken.order_numbers.insert((CLIENT, number.to_string()), OrderId(Uuid::nil()));
         }
     }
     let mut ids = Ids::beginning_with(Uuid::nil());

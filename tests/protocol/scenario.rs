@@ -58,6 +58,8 @@ pub enum BrokenRule {
     AnswerBeforeCommit,
     /// Balances are written without regard to their version.
     SaveWithoutVersionCheck,
+    /// Order numbers are looked for once, before the balance is read.
+    RefuseWithoutLookingAgain,
     /// Order numbers are written before accounts are locked.
     SaveNumbersBeforeAccounts,
     /// A commit whose answer was lost is told as something that did not happen.
@@ -104,6 +106,17 @@ pub fn order_numbers() -> Scenario {
         requests: vec![2, 0, 1],
         faults: 0,
         tries_max: 3,
+        ..duplicates()
+    }
+}
+
+/// Two names that bring the same order number, and money for one of them.
+pub fn one_order_twice() -> Scenario {
+    Scenario {
+        title: "two names, one order number, money for one",
+        names: vec![Asked { amount: 2, number: Some(1) }; 2],
+        requests: vec![0, 1],
+        faults: 1,
         ..duplicates()
     }
 }

@@ -86,7 +86,7 @@ pub enum Phase {
     /// `Step::Begun`
     Begun,
     /// The claim has taken its snapshot, and tries the locks next.
-    ClaimSnapshot(Vec<Option<Record>>),
+    ClaimSnapshot(Vec<Seen>),
     /// `Step::Claimed`
     Claimed(Vec<Claim>),
     /// `Step::Loaded`
@@ -101,13 +101,22 @@ pub enum Phase {
     Committed(Decided),
 }
 
-/// `idempotency::store::Claim`.
+/// What the claim's snapshot shows of one request.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Seen {
+    /// The name's record.
+    pub record: Option<Record>,
+    /// Whether an order has its number.
+    pub number_taken: bool,
+}
+
+/// `idempotency::store::Claim`, and what was recalled with it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Claim {
     /// Whether the lock was won.
     pub won: bool,
-    /// The record that the snapshot showed.
-    pub record: Option<Record>,
+    /// What the snapshot showed.
+    pub seen: Seen,
 }
 
 /// What was loaded.
@@ -117,7 +126,7 @@ pub struct Loaded {
     pub available: u8,
     /// The account's version.
     pub version: u8,
-    /// For each job, whether its order number was taken.
+    /// For each job, whether its order number was taken when the names were claimed.
     pub numbers_taken: Vec<bool>,
 }
 
@@ -137,6 +146,8 @@ pub struct Decided {
 /// The pieces of what is saved, in the order in which they are written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Piece {
+    /// Nothing yet: the order numbers of those that are refused for another reason are looked for again.
+    LookAgain,
     /// The records.
     Records,
     /// The account, changed or relied on.
@@ -259,11 +270,11 @@ impl Worker {
             return 0;
         }
         let steps = match &self.phase {
-            Phase::Idle => 15,
-            Phase::Begun => 14,
-            Phase::ClaimSnapshot(_) => 13,
-            Phase::Claimed(_) => 12,
-            Phase::Loaded(_) => 11,
+            Phase::Idle => 16,
+            Phase::Begun => 15,
+            Phase::ClaimSnapshot(_) => 14,
+            Phase::Claimed(_) => 13,
+            Phase::Loaded(_) => 12,
             Phase::Decided(decided) => 7 + decided.to_save.len(),
             Phase::Saved(_) => 6,
             Phase::CommitSent(_) if self.transaction.is_some() => 5,

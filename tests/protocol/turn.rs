@@ -7,7 +7,7 @@ use desk::Step;
 use crate::database::{Decision, OrderRow, Record, RowLock};
 use crate::rules;
 use crate::scenario::{BrokenRule, Scenario};
-use crate::state::{Claim, Decided, Job, Loaded, Phase, Piece, Role, Standing, State, Told, Worker};
+use crate::state::{Claim, Decided, Job, Loaded, Phase, Piece, Role, Seen, Standing, State, Told, Worker};
 
 /// What came of a write.
 enum Written {
@@ -78,11 +78,15 @@ impl<'a> Turn<'a> {
         Some(())
     }
 
-    /// The first half of the claim: PostgreSQL takes the statement's snapshot, in which it will look for records.
+    /// The first half of the claim: PostgreSQL takes the statement's snapshot, in which it will look for records and for
+    /// order numbers.
     pub fn take_snapshot(&mut self) -> Option<()> {
         let Phase::Begun = self.worker.phase else { return None };
-        let records = &self.state.database.records;
-        let seen = self.worker.jobs.iter().map(|job| records[usize::from(self.state.name_of(job.request))]);
+        let database = &self.state.database;
+        let seen = self.worker.jobs.iter().zip(self.asked()).map(|(job, (_, number))| Seen {
+            record: database.records[usize::from(self.state.name_of(job.request))],
+            number_taken: database.number_taken(number),
+        });
         self.worker.phase = Phase::ClaimSnapshot(seen.collect());
         Some(())
     }
@@ -92,17 +96,17 @@ impl<'a> Turn<'a> {
         let Phase::ClaimSnapshot(seen) = &self.worker.phase else { return None };
         let transaction = self.worker.transaction.as_mut()?;
         let mut claims = Vec::with_capacity(seen.len());
-        for (job, record) in self.worker.jobs.iter().zip(seen) {
+        for (job, seen) in self.worker.jobs.iter().zip(seen) {
             let name = self.state.name_of(job.request);
             let is_free = !self.state.transactions().any(|other| other.locks.contains(&name));
             if is_free {
                 transaction.locks.push(name);
             }
             let won = is_free || self.scenario.breaks(BrokenRule::ClaimWithoutLock);
-            if won && record.is_none() {
+            if won && seen.record.is_none() {
                 transaction.runs.push(name);
             }
-            claims.push(Claim { won, record: *record });
+            claims.push(Claim { won, seen: *seen });
         }
         self.worker.phase = Phase::Claimed(claims);
         Some(())
@@ -111,7 +115,7 @@ impl<'a> Turn<'a> {
     /// `Bench::recall`, which touches nothing that others see, and `Bench::load`.
     fn recall_and_load(&mut self) -> Option<()> {
         let Phase::Claimed(claims) = self.worker.phase.clone() else { return None };
-        self.recall(claims);
+        let numbers_taken = self.recall(claims);
         if self.worker.jobs.is_empty() {
             self.worker.transaction = None;
             self.finish();
@@ -125,30 +129,33 @@ impl<'a> Turn<'a> {
             transaction.row = RowLock::Exclusive;
         }
         let database = &self.state.database;
-        self.worker.phase = Phase::Loaded(Loaded {
-            available: database.available,
-            version: database.version,
-            numbers_taken: self.asked().iter().map(|(_, number)| database.number_taken(*number)).collect(),
-        });
+        self.worker.phase =
+            Phase::Loaded(Loaded { available: database.available, version: database.version, numbers_taken });
         Some(())
     }
 
-    fn recall(&mut self, claims: Vec<Claim>) {
+    /// Answers for each job that runs whether its order number is taken.
+    fn recall(&mut self, claims: Vec<Claim>) -> Vec<bool> {
+        let mut numbers_taken = Vec::new();
         let asks_records_alone =
             self.worker.role == Role::Inquiry && self.scenario.breaks(BrokenRule::InquireWithoutLock);
         for (job, claim) in std::mem::take(&mut self.worker.jobs).into_iter().zip(claims) {
-            match claim.record {
+            match claim.seen.record {
                 Some(record) => {
                     let is_own = job.standing == Standing::Unknown && record.by == job.request;
                     let told = if is_own { Told::Ran(record) } else { Told::Replayed(record) };
                     self.state.tell(job.request, told);
                 }
                 None if asks_records_alone => self.state.tell(job.request, Told::Unavailable),
-                None if claim.won => self.worker.jobs.push(job),
+                None if claim.won => {
+                    self.worker.jobs.push(job);
+                    numbers_taken.push(claim.seen.number_taken);
+                }
                 None if job.standing != Standing::Fresh => self.worker.held.push(job),
                 None => self.state.tell(job.request, Told::InProgress),
             }
         }
+        numbers_taken
     }
 
     fn decide(&mut self) -> Option<()> {
@@ -166,13 +173,20 @@ impl<'a> Turn<'a> {
         Some(())
     }
 
-    /// What is to be saved, in the order of `desk::store::save`.
+    /// What is to be done until everything is saved, in the order of `Bench::attempt_connected` and `desk::store::save`.
     fn pieces(&self, decided: &Decided) -> Vec<Piece> {
-        match (decided.places_an_order(), self.scenario.breaks(BrokenRule::SaveNumbersBeforeAccounts)) {
-            (false, _) => vec![Piece::Records, Piece::Account],
-            (true, false) => vec![Piece::Records, Piece::Account, Piece::Orders],
-            (true, true) => vec![Piece::Records, Piece::Orders, Piece::Account],
+        let mut pieces = Vec::new();
+        if decided.refuses() && !self.scenario.breaks(BrokenRule::RefuseWithoutLookingAgain) {
+            pieces.push(Piece::LookAgain);
         }
+        pieces.extend(
+            match (decided.places_an_order(), self.scenario.breaks(BrokenRule::SaveNumbersBeforeAccounts)) {
+                (false, _) => [Piece::Records, Piece::Account].as_slice(),
+                (true, false) => &[Piece::Records, Piece::Account, Piece::Orders],
+                (true, true) => &[Piece::Records, Piece::Orders, Piece::Account],
+            },
+        );
+        pieces
     }
 
     /// The last piece of what is to be saved.
@@ -191,6 +205,7 @@ impl<'a> Turn<'a> {
             return None;
         }
         let was_written = match decided.to_save.remove(0) {
+            Piece::LookAgain => self.look_again(&decided),
             Piece::Records => self.write_records(&decided)?,
             Piece::Account => self.write_account(&decided)?,
             Piece::Orders => self.write_orders(&decided)?,
@@ -204,6 +219,15 @@ impl<'a> Turn<'a> {
             Written::KeyTaken | Written::VersionMoved => self.conflict(),
         }
         Some(())
+    }
+
+    /// `Bench::keys_are_as_they_were`.
+    fn look_again(&self, decided: &Decided) -> Written {
+        let mut asked = self.asked().into_iter().zip(&decided.decisions);
+        let is_moved = asked.any(|((_, number), decision)| {
+            *decision == Decision::NotEnough && self.state.database.number_taken(number)
+        });
+        if is_moved { Written::KeyTaken } else { Written::Yes }
     }
 
     /// A unique key makes an insert wait for whoever has inserted the same one and is not done, and fail if one is
@@ -401,6 +425,10 @@ impl<'a> Turn<'a> {
 }
 
 impl Decided {
+    fn refuses(&self) -> bool {
+        self.decisions.iter().any(|decision| *decision != Decision::Placed)
+    }
+
     fn places_an_order(&self) -> bool {
         self.decisions.contains(&Decision::Placed)
     }

@@ -94,6 +94,8 @@ async fn every_statement_prepares_on_the_migrated_schema() {
     }
     let save = AssertSqlSafe(desk::store::save_of_everything()).into_sql_str();
     (&mut connection).prepare(save).await.expect("the statement that saves a batch");
+    let recall = AssertSqlSafe(desk::store::recall::recall_of_everything()).into_sql_str();
+    (&mut connection).prepare(recall).await.expect("the statement that recalls for a batch");
 }
 
 fn parameters(sql: &str) -> usize {
@@ -146,29 +148,33 @@ async fn the_service_may_run_every_statement_but_those_of_administration() {
         }
     }
     generic_plan(&mut service, &desk::store::save_of_everything()).await.expect("a batch is saved");
+    let recall = desk::store::recall::recall_of_everything();
+    generic_plan(&mut service, &recall).await.expect("a batch is recalled");
 }
 
 /// What PostgreSQL believes of the tables when it plans.
 async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
-    let save = desk::store::save_of_everything();
+    let (recall, save) = (desk::store::recall::recall_of_everything(), desk::store::save_of_everything());
     for (name, sql, indexes) in [
-        ("claim", idempotency::store::CLAIM, &["idempotency_records_pkey"][..]),
+        (
+            "recall",
+            recall.as_str(),
+            &[
+                "idempotency_records_pkey",
+                "orders_client_order_no_unique",
+                "movements_reference_unique",
+                "holds_reference_unique",
+                "hold_captures_reference_unique",
+                "refunds_reference_unique",
+            ][..],
+        ),
         ("load", account::store::accounts::LOAD, &["accounts_pkey"]),
         ("load, locked", account::store::accounts::LOAD_LOCKED, &["accounts_pkey"]),
         ("orders", order::store::LOAD, &["orders_pkey"]),
         ("orders, locked", order::store::LOAD_LOCKED, &["orders_pkey"]),
-        ("order numbers", order::store::TAKEN, &["orders_client_order_no_unique"]),
-        ("references", account::store::movements::TAKEN, &["movements_reference_unique"]),
         ("items", order::store::items::LOAD, &["order_items_pkey"]),
-        ("references of refunds", order::store::refunds::TAKEN, &["refunds_reference_unique"]),
         ("holds", account::store::holds::LOAD, &["holds_pkey"]),
         ("holds, locked", account::store::holds::LOAD_LOCKED, &["holds_pkey"]),
-        ("references of holds", account::store::holds::TAKEN, &["holds_reference_unique"]),
-        (
-            "references of captures",
-            account::store::holds::CAPTURES_TAKEN,
-            &["hold_captures_reference_unique"],
-        ),
         ("skus", inventory::store::LOAD, &["skus_pkey"]),
         ("skus, locked", inventory::store::LOAD_LOCKED, &["skus_pkey"]),
         ("payments", payments::LOAD, &["payments_pkey"]),

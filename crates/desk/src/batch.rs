@@ -8,11 +8,13 @@ use std::sync::Arc;
 use account::Collecting;
 use account::{Entry, Origin, Side};
 use chrono::{DateTime, Utc};
+use client::ClientId;
 use idempotency::store::Claim;
 use idempotency::{Name, Record, RecordStatus, Verdict};
 use payment_callback::Alert;
 use sqlx::PgConnection;
 
+use crate::business_keys::{BusinessKeys, TakenKeys};
 use crate::connection::LaneConnection;
 use crate::decide::{Decision, decide};
 use crate::desk::Answered;
@@ -20,9 +22,10 @@ use crate::fault::{Conflict, Fault, judge, judge_commit};
 use crate::lane::Job;
 use crate::load::load;
 use crate::remembered::Remembered;
+use crate::store::recall::{Recalled, look_again, recall};
 use crate::store::{self, Saved, Statements, Writes};
 use crate::working_set::WorkingSet;
-use crate::{Clock, Hooks, Outcome, Render, Settings, Step};
+use crate::{Clock, Command, Hooks, Outcome, Render, Settings, Step};
 
 /// What a lane needs for an attempt.
 pub struct Bench {
@@ -86,7 +89,7 @@ impl Bench {
         self.connection.ask(store::begin).await.map_err(judge)?;
         self.hooks.after(Step::Begun).await;
 
-        let claims = self.claim(jobs).await?;
+        let Recalled { claims, taken } = self.ask_for_records_and_keys(jobs).await?;
         self.hooks.after(Step::Claimed).await;
         let (runnable, held) = self.recall(std::mem::take(jobs), claims);
         if runnable.is_empty() {
@@ -95,8 +98,7 @@ impl Bench {
             return Ok(());
         }
 
-        let commands = runnable.iter().map(|job| (&job.request.name, &job.request.command));
-        let set = match load(&mut self.connection, commands, locked).await {
+        let set = match load(&mut self.connection, commands(&runnable), taken.clone(), locked).await {
             Ok(set) => set,
             Err(fault) => return Err(give_back(jobs, held, runnable, fault)),
         };
@@ -108,7 +110,11 @@ impl Bench {
         let raised = writes.rows.alerts.new.clone();
         self.hooks.after(Step::Decided).await;
 
-        if let Err(fault) = self.save(writes).await {
+        let saved = match self.keys_are_as_they_were(&decided, &taken).await {
+            Ok(()) => self.save(writes).await,
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = saved {
             return Err(give_back(jobs, held, unsettle(decided), fault));
         }
         self.hooks.after(Step::Saved).await;
@@ -136,10 +142,12 @@ impl Bench {
         Ok(())
     }
 
-    async fn claim(&mut self, jobs: &[Job]) -> Result<Vec<Claim>, Fault> {
+    async fn ask_for_records_and_keys(&mut self, jobs: &[Job]) -> Result<Recalled, Fault> {
         let names: Vec<&Name> = jobs.iter().map(|job| &job.request.name).collect();
+        let keys = BusinessKeys::of(commands(jobs));
+        let statements = &mut self.statements;
         self.connection
-            .ask(async |connection: &mut PgConnection| idempotency::store::claim(connection, &names).await)
+            .ask(async |connection: &mut PgConnection| recall(connection, statements, &names, keys).await)
             .await
             .map_err(judge)
     }
@@ -248,6 +256,23 @@ impl Bench {
         unknown
     }
 
+    /// A conflict, if a key that a refused command brings was taken while the rows were read: then its key may be the
+    /// reason to refuse it. Of the commands that are not refused the unique index tells it.
+    async fn keys_are_as_they_were(&mut self, decided: &[Decided], taken: &TakenKeys) -> Result<(), Fault> {
+        let refused = decided.iter().filter(|decided| decided.record.status == RecordStatus::Failed);
+        let keys = BusinessKeys::of(refused.map(|decided| command(&decided.job)));
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let statements = &mut self.statements;
+        let now_taken = self
+            .connection
+            .ask(async |connection: &mut PgConnection| look_again(connection, statements, keys).await)
+            .await
+            .map_err(judge)?;
+        if taken.covers(&now_taken) { Ok(()) } else { Err(Fault::Conflict(Conflict::KeyTaken)) }
+    }
+
     async fn save(&mut self, writes: Writes) -> Result<(), Fault> {
         let statements = &mut self.statements;
         let saved = self
@@ -292,6 +317,14 @@ fn warn_of(alert: &Alert) {
         "a payment needs a decision: POST /v1/payment-alerts/{}/resolve",
         alert.id
     );
+}
+
+fn commands(jobs: &[Job]) -> impl Iterator<Item = (ClientId, &Command)> {
+    jobs.iter().map(command)
+}
+
+fn command(job: &Job) -> (ClientId, &Command) {
+    (job.request.name.client_id, &job.request.command)
 }
 
 fn unsettle(decided: Vec<Decided>) -> Vec<Job> {

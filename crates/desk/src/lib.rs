@@ -8,6 +8,7 @@
 //! - [`outcome`], [`refusal`]: what came of it, and every business "no";
 //! - [`decide`]: from a command and what was loaded to an outcome and its changes, without any I/O;
 //! - [`working_set`]: what a batch has loaded, and what it has changed so far;
+//! - [`business_keys`]: the names that clients give to effects, which must be free;
 //! - [`versioned`]: rows of one kind in it, each under its version;
 //! - [`ids`]: the ids that a command's rows will have;
 //! - [`announce`]: the events that tell of an outcome;
@@ -29,6 +30,7 @@
 
 pub mod announce;
 pub mod batch;
+pub mod business_keys;
 pub mod clock;
 pub mod command;
 pub mod connection;

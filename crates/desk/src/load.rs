@@ -14,28 +14,31 @@ mod moment;
 mod payments;
 
 use account::HoldId;
-use account::store::{accounts, holds, movements};
-use idempotency::Name;
+use account::store::{accounts, holds};
+use client::ClientId;
 use order::OrderStatus;
 use sqlx::PgConnection;
 
 use crate::Command;
+use crate::business_keys::TakenKeys;
 use crate::connection::LaneConnection;
 use crate::fault::{Conflict, Fault, judge};
 use crate::working_set::{Needs, WorkingSet};
 
-/// Reads what these commands need. With `locked`, nobody else changes the versioned rows until the transaction ends.
+/// Reads what these commands need besides the business keys, of which it is known already which are taken. With
+/// `locked`, nobody else changes the versioned rows until the transaction ends.
 ///
 /// # Errors
 ///
 /// Without locks also a conflict, if the rows cannot be of one moment: the batch begins anew.
 pub async fn load<'a>(
     connection: &mut LaneConnection,
-    commands: impl Iterator<Item = (&'a Name, &'a Command)>,
+    commands: impl Iterator<Item = (ClientId, &'a Command)>,
+    taken: TakenKeys,
     locked: bool,
 ) -> Result<WorkingSet, Fault> {
-    let mut needs = Needs::of(commands.map(|(name, command)| (name.client_id, command)));
-    let mut set = WorkingSet::default();
+    let mut needs = Needs::of(commands);
+    let mut set = WorkingSet::from(taken);
     follow_names(connection, &mut needs, &mut set).await?;
     load_accounts(connection, &needs, locked, &mut set).await?;
     if locked {
@@ -47,7 +50,6 @@ pub async fn load<'a>(
     if !locked && !moment::fits_together(&set) {
         return Err(Fault::Conflict(Conflict::VersionMoved));
     }
-    look_for_taken_keys(connection, &needs, &mut set).await?;
     payments::look_for_taken_keys(connection, &needs.payments, &mut set).await?;
     Ok(set)
 }
@@ -134,49 +136,6 @@ async fn load_skus(
     let read =
         ask(connection, async |connection| inventory::store::load(connection, &keys, locked).await).await?;
     read.into_iter().for_each(|sku| set.skus.load(sku));
-    Ok(())
-}
-
-/// Which of the business keys that the commands bring are taken. There is nothing to lock: a key that is free now and
-/// taken when the batch is saved is a unique violation.
-async fn look_for_taken_keys(
-    connection: &mut LaneConnection,
-    needs: &Needs,
-    set: &mut WorkingSet,
-) -> Result<(), Fault> {
-    if !needs.order_numbers.is_empty() {
-        let numbers = &needs.order_numbers;
-        let taken =
-            ask(connection, async |connection| order::store::taken(connection, numbers).await).await?;
-        set.order_numbers.extend(taken.into_iter().map(|(index, order)| (numbers[index].clone(), order)));
-    }
-    if !needs.references.is_empty() {
-        let references = &needs.references;
-        let taken =
-            ask(connection, async |connection| movements::taken(connection, references).await).await?;
-        set.references
-            .extend(taken.into_iter().map(|(index, movement)| (references[index].clone(), movement)));
-    }
-    if !needs.hold_references.is_empty() {
-        let references = &needs.hold_references;
-        let taken = ask(connection, async |connection| holds::taken(connection, references).await).await?;
-        set.hold_references.extend(taken.into_iter().map(|(index, hold)| (references[index].clone(), hold)));
-    }
-    if !needs.capture_references.is_empty() {
-        let references = &needs.capture_references;
-        let taken =
-            ask(connection, async |connection| holds::captures_taken(connection, references).await).await?;
-        set.capture_references
-            .extend(taken.into_iter().map(|(index, entry)| (references[index].clone(), entry)));
-    }
-    if !needs.refund_references.is_empty() {
-        let references = &needs.refund_references;
-        let taken =
-            ask(connection, async |connection| order::store::refunds::taken(connection, references).await)
-                .await?;
-        set.refund_references
-            .extend(taken.into_iter().map(|(index, refund)| (references[index].clone(), refund)));
-    }
     Ok(())
 }
 

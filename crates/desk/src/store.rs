@@ -6,16 +6,17 @@
 //! | round trip | statement |
 //! | --- | --- |
 //! | 1 | `BEGIN` |
-//! | 2 | claim the names and recall their records ([`idempotency::store::CLAIM`]) |
-//! | 3 | load the accounts ([`account::store::accounts::LOAD`]), if any command has one |
+//! | 2 | claim the names, recall their records, and look for the business keys that commands bring ([`recall`]) |
 //! | (3) | load the orders that commands name ([`order::store::LOAD`]), before their accounts: see [`crate::load`] |
-//! | (3) | load the holds and the skus, if any command has one |
-//! | 4 | look for the order numbers ([`order::store::TAKEN`]), if any command brings one |
-//! | (5) | look for the references ([`account::store::movements::TAKEN`]), if any command brings one; those of holds, captures and refunds each by a statement of their own |
+//! | 3 | load the accounts ([`account::store::accounts::LOAD`]), if any command has one |
+//! | (4) | load the holds and the skus, if any command has one |
+//! | (5) | look again for the business keys of those that are refused: see [`recall::look_again`] |
 //! | 6 | save ([`save`]) |
 //! | 7 | `COMMIT` |
 //!
-//! So a batch of orders costs six round trips and one flush, whether it is of one order or of a hundred.
+//! So a batch of orders costs five round trips and one flush, whether it is of one order or of a hundred.
+
+pub mod recall;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -151,7 +152,7 @@ pub async fn save(
     writes.records_again.sort_by(in_order_of_names);
 
     let Composition { parts, arguments } = compose(&writes).map_err(sqlx::Error::Encode)?;
-    let sql = statements.of(&parts);
+    let sql = statements.of(parts.iter().map(|part| part.piece.0), || merged(&parts));
     let written: Vec<i64> =
         sqlx::query_scalar_with(AssertSqlSafe(sql), arguments).fetch_one(connection).await?;
     let all = parts.iter().zip(&written).all(|(part, written)| match part.rows {
@@ -380,14 +381,17 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
     Ok(made)
 }
 
-/// The composed statements, each made once for the parts it has. There are few: most batches are alike.
+/// The composed statements, each made once for the pieces it has. There are few: most batches are alike.
 #[derive(Debug, Default)]
 pub struct Statements(HashMap<Vec<&'static str>, Arc<str>>);
 
 impl Statements {
-    fn of(&mut self, parts: &[Part]) -> Arc<str> {
-        let names: Vec<&'static str> = parts.iter().map(|part| part.piece.0).collect();
-        self.0.entry(names).or_insert_with(|| merged(parts).into()).clone()
+    fn of(
+        &mut self,
+        pieces: impl Iterator<Item = &'static str>,
+        compose: impl FnOnce() -> String,
+    ) -> Arc<str> {
+        self.0.entry(pieces.collect()).or_insert_with(|| compose().into()).clone()
     }
 }
 

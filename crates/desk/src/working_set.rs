@@ -4,8 +4,6 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use account::store::holds::CaptureReference;
-use account::store::movements::Reference;
 use account::{
     Account, AccountId, Cause, Entry, EntryId, Hold, HoldCapture, HoldId, HoldPurpose, Movement, MovementId,
     MovementKind, Origin,
@@ -22,6 +20,7 @@ use payment_callback::{
 };
 
 use crate::Command;
+use crate::business_keys::TakenKeys;
 use crate::command::PaymentCommand;
 use crate::versioned::{Net, Row, Versioned};
 
@@ -36,16 +35,6 @@ pub struct Needs {
     pub holds: BTreeSet<<Hold as Row>::Key>,
     /// Skus that the commands name.
     pub skus: BTreeSet<<Sku as Row>::Key>,
-    /// Order numbers that are to be free.
-    pub order_numbers: Vec<(ClientId, String)>,
-    /// Movement references that are to be free.
-    pub references: Vec<Reference>,
-    /// References of holds that are to be free.
-    pub hold_references: Vec<(ClientId, String)>,
-    /// References of captures that are to be free.
-    pub capture_references: Vec<CaptureReference>,
-    /// References of refunds that are to be free.
-    pub refund_references: Vec<(ClientId, String)>,
     /// What has to do with payments at providers.
     pub payments: PaymentNeeds,
 }
@@ -81,13 +70,6 @@ impl Needs {
             needs.orders.extend(command.order().map(|order| (client, order)));
             needs.holds.extend(command.hold().map(|hold| (client, hold)));
             needs.skus.extend(command.skus().into_iter().map(|sku| (client, sku.clone())));
-            needs.order_numbers.extend(command.client_order_no().map(|no| (client, no.to_owned())));
-            needs.references.extend(command.reference().map(|(kind, text)| (client, kind, text.to_owned())));
-            needs.hold_references.extend(command.hold_reference().map(|text| (client, text.to_owned())));
-            needs
-                .capture_references
-                .extend(command.capture_reference().map(|(hold, text)| (client, hold, text.to_owned())));
-            needs.refund_references.extend(command.refund_reference().map(|text| (client, text.to_owned())));
             needs.payments.add(client, command);
         }
         needs
@@ -134,16 +116,8 @@ pub struct WorkingSet {
     pub holds: Versioned<Hold>,
     /// Skus.
     pub skus: Versioned<Sku>,
-    /// Order numbers that are taken, and by which order.
-    pub order_numbers: HashMap<(ClientId, String), OrderId>,
-    /// Movement references that are taken, and by which movement.
-    pub references: HashMap<Reference, MovementId>,
-    /// References of holds that are taken, and by which hold.
-    pub hold_references: HashMap<(ClientId, String), HoldId>,
-    /// References of captures that are taken, and by which journal row.
-    pub capture_references: HashMap<CaptureReference, EntryId>,
-    /// References of refunds that are taken, and by which refund.
-    pub refund_references: HashMap<(ClientId, String), RefundId>,
+    /// Business keys that are taken.
+    pub taken: TakenKeys,
     /// Payments.
     pub payments: Versioned<Payment>,
     /// Receipts.
@@ -166,6 +140,13 @@ pub struct WorkingSet {
     origins: Vec<Origin>,
     order_versions: Vec<OrderVersion>,
     events: Vec<Event>,
+}
+
+impl From<TakenKeys> for WorkingSet {
+    /// A set in which it is known which business keys are taken, and nothing is loaded.
+    fn from(taken: TakenKeys) -> Self {
+        Self { taken, ..Self::default() }
+    }
 }
 
 impl WorkingSet {
@@ -191,27 +172,27 @@ impl WorkingSet {
 
     /// The client's order that has this number.
     pub fn order_with(&self, client: ClientId, number: &str) -> Option<OrderId> {
-        self.order_numbers.get(&(client, number.to_owned())).copied()
+        self.taken.order_numbers.get(&(client, number.to_owned())).copied()
     }
 
     /// The client's movement of this kind that has this reference.
     pub fn movement_with(&self, client: ClientId, kind: MovementKind, text: &str) -> Option<MovementId> {
-        self.references.get(&(client, kind, text.to_owned())).copied()
+        self.taken.references.get(&(client, kind, text.to_owned())).copied()
     }
 
     /// The client's hold that has this reference.
     pub fn hold_with(&self, client: ClientId, reference: &str) -> Option<HoldId> {
-        self.hold_references.get(&(client, reference.to_owned())).copied()
+        self.taken.hold_references.get(&(client, reference.to_owned())).copied()
     }
 
     /// The journal row of the hold's capture that has this reference.
     pub fn capture_with(&self, client: ClientId, hold: HoldId, reference: &str) -> Option<EntryId> {
-        self.capture_references.get(&(client, hold, reference.to_owned())).copied()
+        self.taken.capture_references.get(&(client, hold, reference.to_owned())).copied()
     }
 
     /// The client's refund that has this reference.
     pub fn refund_with(&self, client: ClientId, reference: &str) -> Option<RefundId> {
-        self.refund_references.get(&(client, reference.to_owned())).copied()
+        self.taken.refund_references.get(&(client, reference.to_owned())).copied()
     }
 
     /// Takes in what a decision changes, at whose word it does so.
@@ -242,32 +223,32 @@ impl WorkingSet {
         accounts.into_iter().for_each(|account| self.accounts.put(account));
         for order in orders {
             if order.version == Order::FIRST_VERSION {
-                self.order_numbers.insert((order.client_id, order.client_order_no.clone()), order.id);
+                self.taken.order_numbers.insert((order.client_id, order.client_order_no.clone()), order.id);
             }
             self.note_version(&order, &entries, origin);
             self.orders.put(order);
         }
         for hold in holds {
             if let (Hold::FIRST_VERSION, HoldPurpose::Client { reference }) = (hold.version, &hold.purpose) {
-                self.hold_references.insert((hold.client_id, reference.clone()), hold.id);
+                self.taken.hold_references.insert((hold.client_id, reference.clone()), hold.id);
             }
             self.holds.put(hold);
         }
         for capture in captures {
             if let Some(reference) = &capture.reference {
                 let key = (capture.client_id, capture.hold_id, reference.clone());
-                self.capture_references.insert(key, capture.entry_id);
+                self.taken.capture_references.insert(key, capture.entry_id);
             }
             self.captures.push(capture);
         }
         skus.into_iter().for_each(|sku| self.skus.put(sku));
         for refund in order_refunds {
-            self.refund_references.insert((refund.client_id, refund.reference.clone()), refund.id);
+            self.taken.refund_references.insert((refund.client_id, refund.reference.clone()), refund.id);
             self.order_refunds.push(refund);
         }
         for movement in movements {
             let reference = (movement.client_id, movement.parties.kind(), movement.reference.clone());
-            self.references.insert(reference, movement.id);
+            self.taken.references.insert(reference, movement.id);
             self.movements.push(movement);
         }
         payments.into_iter().for_each(|payment| self.payments.put(payment));

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use client::ClientId;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::{Arguments, PgConnection, PgExecutor, Row};
+use sqlx::{Arguments, PgExecutor, Row};
 use uuid::Uuid;
 
 use crate::{Answer, Fingerprint, Key, Name, Record, RecordStatus, key};
@@ -38,7 +38,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("DELETE_EXPIRED", DELETE_EXPIRED),
 ];
 
-/// One line for each name, in the order of the names: try its lock, and read its record.
+/// One row for each name: try its lock for the transaction that is open, and read its record. `$1` to `$3`, see
+/// [`bind_claims`].
 pub const CLAIM: &str = "
     SELECT n.position,
            pg_try_advisory_xact_lock(n.lock_id) AS won,
@@ -60,17 +61,18 @@ pub const CLAIM: &str = "
     FROM unnest($1::uuid[], $2::text[], $3::bigint[]) WITH ORDINALITY AS n (client_id, key, lock_id, position)
     LEFT JOIN idempotency_records r ON r.client_id = n.client_id AND r.key = n.key";
 
-/// Claims names for the transaction that is open on this connection, and recalls their records.
-///
-/// One round trip. The claims come in the order of the names.
-pub async fn claim(connection: &mut PgConnection, names: &[&Name]) -> sqlx::Result<Vec<Claim>> {
-    let clients: Vec<Uuid> = names.iter().map(|name| name.client_id.0).collect();
-    let keys: Vec<&str> = names.iter().map(|name| name.key.as_str()).collect();
-    let locks: Vec<i64> = names.iter().map(|name| lock_id(name)).collect();
-    let rows = sqlx::query(CLAIM).bind(clients).bind(keys).bind(locks).fetch_all(connection).await?;
+/// Binds [`CLAIM`]'s parameters.
+pub fn bind_claims(arguments: &mut PgArguments, names: &[&Name]) -> Result<(), BoxDynError> {
+    arguments.add(names.iter().map(|name| name.client_id.0).collect::<Vec<Uuid>>())?;
+    arguments.add(names.iter().map(|name| name.key.as_str()).collect::<Vec<&str>>())?;
+    arguments.add(names.iter().map(|name| lock_id(name)).collect::<Vec<i64>>())?;
+    Ok(())
+}
 
-    let mut claims: Vec<Option<Claim>> = names.iter().map(|_| None).collect();
-    for row in &rows {
+/// The claims of so many names, in the order of the names, from the rows of [`CLAIM`].
+pub fn claims_from(rows: &[PgRow], names: usize) -> sqlx::Result<Vec<Claim>> {
+    let mut claims: Vec<Option<Claim>> = (0..names).map(|_| None).collect();
+    for row in rows {
         let position: i64 = row.try_get("position")?;
         let known: Option<Uuid> = row.try_get("client_id")?;
         let record = known.map(|_| record_from(row)).transpose()?;

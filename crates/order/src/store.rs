@@ -69,27 +69,18 @@ pub async fn load(
     Ok(orders)
 }
 
-/// Which of these order numbers are taken, and by which order.
+/// Which of these order numbers are taken, by their places counted from 1, and by which order: `$1` and `$2`, see
+/// [`bind_numbers`].
 pub const TAKEN: &str = "
-    SELECT n.position, o.order_id
+    SELECT n.position, o.order_id AS taken_by
     FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS n (client_id, client_order_no, position)
     JOIN orders o ON o.client_id = n.client_id AND o.client_order_no = n.client_order_no";
 
-/// For each order number that is taken, its place in `numbers` and the order that took it. One round trip.
-pub async fn taken(
-    connection: &mut PgConnection,
-    numbers: &[(ClientId, String)],
-) -> sqlx::Result<Vec<(usize, OrderId)>> {
-    let clients: Vec<Uuid> = numbers.iter().map(|(client, _)| client.0).collect();
-    let texts: Vec<&str> = numbers.iter().map(|(_, text)| text.as_str()).collect();
-    let rows = sqlx::query(TAKEN).bind(clients).bind(texts).fetch_all(connection).await?;
-    rows.iter()
-        .map(|row| {
-            let position: i64 = row.try_get("position")?;
-            let index = usize::try_from(position - 1).map_err(|fault| unreadable("position", fault))?;
-            Ok((index, OrderId(row.try_get("order_id")?)))
-        })
-        .collect()
+/// Binds [`TAKEN`]'s parameters.
+pub fn bind_numbers(arguments: &mut PgArguments, numbers: &[(ClientId, String)]) -> Result<(), BoxDynError> {
+    arguments.add(column(numbers, |(client, _)| client.0))?;
+    arguments.add(column(numbers, |(_, number)| number.as_str()))?;
+    Ok(())
 }
 
 /// Adds orders: `$1` to `$15`, see [`bind_inserts`]. Returns a row for each.

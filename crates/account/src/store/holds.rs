@@ -8,7 +8,7 @@ use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
 use super::{amount_from, currency_from, unreadable};
-use crate::{AccountId, EntryId, Hold, HoldCapture, HoldId, HoldPurpose, HoldStatus};
+use crate::{AccountId, Hold, HoldCapture, HoldId, HoldPurpose, HoldStatus};
 
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] = &[
@@ -56,45 +56,44 @@ pub async fn load(
     rows.iter().map(hold_from).collect()
 }
 
-/// Which of these references of holds are taken, and by which hold.
+/// Which of these references are taken, by their places counted from 1, and by which hold: `$1` and `$2`, see
+/// [`bind_references`].
 pub const TAKEN: &str = "
-    SELECT n.position, h.hold_id
+    SELECT n.position, h.hold_id AS taken_by
     FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS n (client_id, reference, position)
     JOIN holds h ON h.client_id = n.client_id AND h.reference = n.reference";
 
-/// For each reference that is taken, its place in `references` and the hold that took it. One round trip.
-pub async fn taken(
-    connection: &mut PgConnection,
+/// Binds [`TAKEN`]'s parameters.
+pub fn bind_references(
+    arguments: &mut PgArguments,
     references: &[(ClientId, String)],
-) -> sqlx::Result<Vec<(usize, HoldId)>> {
-    let clients: Vec<Uuid> = references.iter().map(|(client, _)| client.0).collect();
-    let texts: Vec<&str> = references.iter().map(|(_, text)| text.as_str()).collect();
-    let rows = sqlx::query(TAKEN).bind(clients).bind(texts).fetch_all(connection).await?;
-    rows.iter().map(|row| Ok((index_of(row)?, HoldId(row.try_get("hold_id")?)))).collect()
+) -> Result<(), BoxDynError> {
+    arguments.add(column(references, |(client, _)| client.0))?;
+    arguments.add(column(references, |(_, text)| text.as_str()))?;
+    Ok(())
 }
 
-/// Which of these references of captures are taken, and by which journal row.
+/// The business key of a capture.
+pub type CaptureReference = (ClientId, HoldId, String);
+
+/// Which of these references of captures are taken, by their places counted from 1, and by which journal row: `$1` to
+/// `$3`, see [`bind_capture_references`].
 pub const CAPTURES_TAKEN: &str = "
-    SELECT n.position, c.entry_id
+    SELECT n.position, c.entry_id AS taken_by
     FROM unnest($1::uuid[], $2::uuid[], $3::text[])
         WITH ORDINALITY AS n (client_id, hold_id, reference, position)
     JOIN hold_captures c
         ON c.client_id = n.client_id AND c.hold_id = n.hold_id AND c.reference = n.reference";
 
-/// The business key of a capture.
-pub type CaptureReference = (ClientId, HoldId, String);
-
-/// For each reference that is taken, its place in `references` and the journal row that took it. One round trip.
-pub async fn captures_taken(
-    connection: &mut PgConnection,
+/// Binds [`CAPTURES_TAKEN`]'s parameters.
+pub fn bind_capture_references(
+    arguments: &mut PgArguments,
     references: &[CaptureReference],
-) -> sqlx::Result<Vec<(usize, EntryId)>> {
-    let clients: Vec<Uuid> = references.iter().map(|(client, _, _)| client.0).collect();
-    let holds: Vec<Uuid> = references.iter().map(|(_, hold, _)| hold.0).collect();
-    let texts: Vec<&str> = references.iter().map(|(_, _, text)| text.as_str()).collect();
-    let rows =
-        sqlx::query(CAPTURES_TAKEN).bind(clients).bind(holds).bind(texts).fetch_all(connection).await?;
-    rows.iter().map(|row| Ok((index_of(row)?, EntryId(row.try_get("entry_id")?)))).collect()
+) -> Result<(), BoxDynError> {
+    arguments.add(column(references, |(client, _, _)| client.0))?;
+    arguments.add(column(references, |(_, hold, _)| hold.0))?;
+    arguments.add(column(references, |(_, _, text)| text.as_str()))?;
+    Ok(())
 }
 
 /// Adds holds: `$1` to `$13`, see [`bind_inserts`].
@@ -282,11 +281,6 @@ pub async fn due(
 
 fn column<'r, S, T>(rows: &'r [S], of: impl Fn(&'r S) -> T) -> Vec<T> {
     rows.iter().map(of).collect()
-}
-
-fn index_of(row: &PgRow) -> sqlx::Result<usize> {
-    let position: i64 = row.try_get("position")?;
-    usize::try_from(position - 1).map_err(|fault| unreadable("position", fault))
 }
 
 fn purpose_word(purpose: &HoldPurpose) -> &'static str {

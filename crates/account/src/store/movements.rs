@@ -4,7 +4,7 @@ use client::ClientId;
 use rust_decimal::Decimal;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
-use sqlx::{Arguments, PgConnection, PgExecutor, Row};
+use sqlx::{Arguments, PgExecutor, Row};
 use uuid::Uuid;
 
 use super::{amount_from, column, currency_from, unreadable};
@@ -16,28 +16,19 @@ pub type Reference = (ClientId, MovementKind, String);
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] = &[("TAKEN", TAKEN), ("INSERT", INSERT), ("FIND", FIND)];
 
-/// Which of these references are taken, and by which movement.
+/// Which of these references are taken, by their places counted from 1, and by which movement: `$1` to `$3`, see
+/// [`bind_references`].
 pub const TAKEN: &str = "
-    SELECT n.position, m.movement_id
+    SELECT n.position, m.movement_id AS taken_by
     FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS n (client_id, kind, reference, position)
     JOIN movements m ON m.client_id = n.client_id AND m.kind = n.kind AND m.reference = n.reference";
 
-/// For each reference that is taken, its place in `references` and the movement that took it. One round trip.
-pub async fn taken(
-    connection: &mut PgConnection,
-    references: &[Reference],
-) -> sqlx::Result<Vec<(usize, MovementId)>> {
-    let clients: Vec<Uuid> = references.iter().map(|(client, _, _)| client.0).collect();
-    let kinds: Vec<&str> = references.iter().map(|(_, kind, _)| kind.as_str()).collect();
-    let texts: Vec<&str> = references.iter().map(|(_, _, text)| text.as_str()).collect();
-    let rows = sqlx::query(TAKEN).bind(clients).bind(kinds).bind(texts).fetch_all(connection).await?;
-    rows.iter()
-        .map(|row| {
-            let position: i64 = row.try_get("position")?;
-            let index = usize::try_from(position - 1).map_err(|fault| unreadable("position", fault))?;
-            Ok((index, MovementId(row.try_get("movement_id")?)))
-        })
-        .collect()
+/// Binds [`TAKEN`]'s parameters.
+pub fn bind_references(arguments: &mut PgArguments, references: &[Reference]) -> Result<(), BoxDynError> {
+    arguments.add(column(references, |(client, _, _)| client.0))?;
+    arguments.add(column(references, |(_, kind, _)| kind.as_str()))?;
+    arguments.add(column(references, |(_, _, text)| text.as_str()))?;
+    Ok(())
 }
 
 /// Adds movements: `$1` to `$9`, see [`bind_inserts`].

@@ -5,7 +5,7 @@ use client::ClientId;
 use inventory::SkuCode;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::{Arguments, PgConnection, PgExecutor, Row};
+use sqlx::{Arguments, PgExecutor, Row};
 use uuid::Uuid;
 
 use super::items::{count, pieces};
@@ -16,27 +16,21 @@ use crate::{ItemWanted, OrderId, Refund, RefundId, RefundStatus};
 pub const STATEMENTS: &[(&str, &str)] =
     &[("TAKEN", TAKEN), ("INSERT", INSERT), ("INSERT_ITEMS", INSERT_ITEMS), ("FIND", FIND), ("LIST", LIST)];
 
-/// Which of these references are taken, and by which refund.
+/// Which of these references are taken, by their places counted from 1, and by which refund: `$1` and `$2`, see
+/// [`bind_references`].
 pub const TAKEN: &str = "
-    SELECT n.position, r.refund_id
+    SELECT n.position, r.refund_id AS taken_by
     FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS n (client_id, reference, position)
     JOIN refunds r ON r.client_id = n.client_id AND r.reference = n.reference";
 
-/// For each reference that is taken, its place in `references` and the refund that took it. One round trip.
-pub async fn taken(
-    connection: &mut PgConnection,
+/// Binds [`TAKEN`]'s parameters.
+pub fn bind_references(
+    arguments: &mut PgArguments,
     references: &[(ClientId, String)],
-) -> sqlx::Result<Vec<(usize, RefundId)>> {
-    let clients: Vec<Uuid> = references.iter().map(|(client, _)| client.0).collect();
-    let texts: Vec<&str> = references.iter().map(|(_, text)| text.as_str()).collect();
-    let rows = sqlx::query(TAKEN).bind(clients).bind(texts).fetch_all(connection).await?;
-    rows.iter()
-        .map(|row| {
-            let position: i64 = row.try_get("position")?;
-            let index = usize::try_from(position - 1).map_err(|fault| unreadable("position", fault))?;
-            Ok((index, RefundId(row.try_get("refund_id")?)))
-        })
-        .collect()
+) -> Result<(), BoxDynError> {
+    arguments.add(column(references, |(client, _)| client.0))?;
+    arguments.add(column(references, |(_, text)| text.as_str()))?;
+    Ok(())
 }
 
 /// Adds refunds: `$1` to `$11`, see [`bind_inserts`].
