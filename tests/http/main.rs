@@ -17,3 +17,4 @@ mod operations;
 mod orders;
 mod precedence;
 mod problems;
+mod statements;

@@ -5,7 +5,7 @@
 //! - this file: the commands, the flags and what they default to;
 //! - [`serve`]: the server, from the first line of the start to the last of the shutdown;
 //! - [`database`]: the database that a command works on: given, or embedded and started for it;
-//! - [`migrate`], [`client`], [`callback`], [`mod@bench`], [`simulate`]: the other commands;
+//! - [`migrate`], [`client`], [`show`], [`callback`], [`mod@bench`], [`simulate`]: the other commands;
 //! - [`signals`]: being told to stop.
 //!
 //! What a program reads goes to standard output, and nothing else does: one line from `serve`, a key from `client
@@ -19,6 +19,7 @@ pub mod database;
 pub mod migrate;
 pub mod reconcile;
 pub mod serve;
+pub mod show;
 pub mod signals;
 pub mod simulate;
 pub mod verify;
@@ -70,6 +71,9 @@ pub enum Command {
     /// Compare a provider's settlement statement with the books: exit with 0 if they agree, 1 if something differs, 2 if
     /// they cannot be compared
     Reconcile(Box<reconcile::ReconcileArguments>),
+    /// Show an order, an account or a payment
+    #[command(subcommand)]
+    Show(show::ShowCommand),
     /// Put load on a running server, and audit what it did
     Bench(Box<bench::BenchOptions>),
     /// Play a payment provider against a running server
@@ -178,6 +182,7 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         .context("cannot start the threads of the program")?;
     runtime.block_on(async {
         match command {
+            Command::Show(command) => show::run(&command, &options, &configuration).await.map(succeeded),
             Command::Serve => serve::run(&options, &configuration).await.map(succeeded),
             Command::Migrate => migrate::run(&options, &configuration).await.map(succeeded),
             Command::Client(command) => client::run(command, &options, &configuration).await.map(succeeded),

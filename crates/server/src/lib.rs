@@ -24,12 +24,14 @@
 //! - [`edge`]: what every request passes, with [`request_id`], [`access_log`], [`operations`] and [`metrics`];
 //! - [`openapi`]: the document that describes all this.
 
+pub mod accept;
 pub mod access_log;
 pub mod app;
 pub mod authentication;
 pub mod body;
 pub mod command_line;
 pub mod configuration;
+pub mod csv;
 pub mod cursor;
 pub mod demo;
 pub mod demo_providers;

@@ -1,20 +1,24 @@
 //! The table `journal_entries`: rows are added, never changed.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use client::ClientId;
 use money::Amount;
 use rust_decimal::Decimal;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::{Arguments, PgExecutor, Row};
+use sqlx::{Arguments, PgExecutor, PgPool, Row};
 use uuid::Uuid;
 
 use super::{amount_from, column, currency_from, unreadable};
-use crate::{AccountId, Cause, Entry, EntryId, HoldId, Origin, Side};
+use crate::{Account, AccountId, Cause, Entry, EntryId, HoldId, Origin, Side};
 
 /// Every statement of this file, by name, to be checked against the schema.
-pub const STATEMENTS: &[(&str, &str)] =
-    &[("INSERT", INSERT), ("STATEMENT", STATEMENT), ("OF_RECEIPTS", OF_RECEIPTS)];
+pub const STATEMENTS: &[(&str, &str)] = &[
+    ("INSERT", INSERT),
+    ("STATEMENT", STATEMENT),
+    ("TIME_OF_VERSION", TIME_OF_VERSION),
+    ("OF_RECEIPTS", OF_RECEIPTS),
+];
 
 /// Adds rows: `$1` to `$19`, see [`bind_inserts`], and at whose word: `$20` and `$21`, see [`bind_origins`].
 pub const INSERT: &str = "
@@ -125,6 +129,9 @@ pub struct StatementLine {
     pub order_id: Option<Uuid>,
     /// The hold it was for, if that belongs to no order.
     pub hold_id: Option<HoldId>,
+    /// The idempotency key of the request that it was made for; none of what the service did by itself, or before keys were
+    /// kept.
+    pub idempotency_key: Option<String>,
     /// When it was decided.
     pub created_at: DateTime<Utc>,
 }
@@ -132,29 +139,35 @@ pub struct StatementLine {
 /// A row within the account stands on that side only which has the account's figures. Both sides are read newest first from their own index, `$4` rows each at most, and merged.
 const STATEMENT: &str = "
     SELECT s.entry_id, s.kind, s.direction, s.amount, s.currency, s.available_after, s.held_after, s.version,
-           s.reference, s.order_id, s.hold_id, s.created_at,
+           s.reference, s.order_id, s.hold_id, s.idempotency_key, s.created_at,
            CASE WHEN s.counter_account_id = $2 THEN 'held' ELSE coalesce(c.name, s.counter_account_id::text) END
                AS counter_account
     FROM (
         (SELECT client_id, entry_id, kind, 'debit' AS direction, amount, currency,
                 credit_account_id AS counter_account_id,
                 debit_available_after AS available_after, debit_held_after AS held_after,
-                debit_version AS version, reference, order_id, hold_id, created_at
+                debit_version AS version, reference, order_id, hold_id, idempotency_key, created_at
          FROM journal_entries
          WHERE client_id = $1
            AND debit_account_id = $2
            AND debit_version < $3
+           AND debit_version >= $5
+           AND created_at >= $6
+           AND created_at < $7
          ORDER BY debit_version DESC
          LIMIT $4)
         UNION ALL
         (SELECT client_id, entry_id, kind, 'credit' AS direction, amount, currency,
                 debit_account_id AS counter_account_id,
                 credit_available_after AS available_after, credit_held_after AS held_after,
-                credit_version AS version, reference, order_id, hold_id, created_at
+                credit_version AS version, reference, order_id, hold_id, idempotency_key, created_at
          FROM journal_entries
          WHERE client_id = $1
            AND credit_account_id = $2
            AND credit_version < $3
+           AND credit_version >= $5
+           AND created_at >= $6
+           AND created_at < $7
          ORDER BY credit_version DESC
          LIMIT $4)
     ) s
@@ -162,22 +175,100 @@ const STATEMENT: &str = "
     ORDER BY s.version DESC
     LIMIT $4";
 
-/// An account's statement, newest first, from the row before version `before` (or the newest), `limit` at most.
+/// Which rows of a statement are asked for: all unless said otherwise.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct StatementRange {
+    /// Rows before this version.
+    pub before: Option<i64>,
+    /// Rows from this version on. It spares the database older rows; what is asked for is said by the times.
+    pub version_min: i64,
+    /// Rows that were decided at this time or later.
+    pub from: Option<DateTime<Utc>>,
+    /// Rows that were decided before this time.
+    pub to: Option<DateTime<Utc>>,
+}
+
+/// An account's statement, newest first, `limit` rows of the range at most.
 pub async fn statement(
     db: impl PgExecutor<'_>,
     client: ClientId,
     account: AccountId,
-    before: Option<i64>,
+    range: StatementRange,
     limit: i64,
 ) -> sqlx::Result<Vec<StatementLine>> {
     let rows = sqlx::query(STATEMENT)
         .bind(client)
         .bind(account.0)
-        .bind(before.unwrap_or(i64::MAX))
+        .bind(range.before.unwrap_or(i64::MAX))
         .bind(limit)
+        .bind(range.version_min)
+        .bind(range.from.unwrap_or(DateTime::UNIX_EPOCH))
+        .bind(range.to.unwrap_or(NEVER))
         .fetch_all(db)
         .await?;
     rows.iter().map(line_from).collect()
+}
+
+/// Later than any row: the last moment of the year 9999, which is the last that RFC 3339 can write.
+const NEVER: DateTime<Utc> = DateTime::from_timestamp(253_402_300_799, 0).expect("a time that chrono knows");
+
+/// The time of one row of a statement.
+const TIME_OF_VERSION: &str = "
+    SELECT created_at
+    FROM journal_entries
+    WHERE client_id = $1
+      AND debit_account_id = $2
+      AND debit_version = $3
+    UNION ALL
+    SELECT created_at
+    FROM journal_entries
+    WHERE client_id = $1
+      AND credit_account_id = $2
+      AND credit_version = $3";
+
+/// How far the clocks of two servers may be apart for a statement of some days to be complete.
+const CLOCKS_APART_MAX: TimeDelta = TimeDelta::minutes(10);
+
+/// The range with the versions that its times lie between, found by halves: rows of a statement are found by their
+/// versions, and without this, a statement of some days long ago would be looked for in all rows since.
+///
+/// Versions follow each other in the order in which they were committed, and their times by the clocks of the servers that
+/// decided: so the versions are taken a little wider, and the times decide.
+pub async fn narrowed(
+    pool: &PgPool,
+    account: &Account,
+    range: StatementRange,
+) -> sqlx::Result<StatementRange> {
+    let mut narrowed = range;
+    if let Some(from) = range.from {
+        narrowed.version_min = first_version_since(pool, account, from - CLOCKS_APART_MAX).await?;
+    }
+    if let Some(to) = range.to {
+        let end = first_version_since(pool, account, to + CLOCKS_APART_MAX).await?;
+        narrowed.before = Some(range.before.map_or(end, |before| before.min(end)));
+    }
+    Ok(narrowed)
+}
+
+/// The first version whose row was made at this time or later, as far as rows are in the order of their times; one past
+/// the last, if there is none.
+async fn first_version_since(pool: &PgPool, account: &Account, time: DateTime<Utc>) -> sqlx::Result<i64> {
+    let (mut earlier, mut later) = (0, account.version + 1);
+    while earlier + 1 < later {
+        let middle = earlier + (later - earlier) / 2;
+        let made: Option<DateTime<Utc>> = sqlx::query_scalar(TIME_OF_VERSION)
+            .bind(account.client_id)
+            .bind(account.id.0)
+            .bind(middle)
+            .fetch_optional(pool)
+            .await?;
+        // The version that closing made is the last and has no row.
+        match made {
+            Some(made) if made < time => earlier = middle,
+            _ => later = middle,
+        }
+    }
+    Ok(later)
 }
 
 fn line_from(row: &PgRow) -> sqlx::Result<StatementLine> {
@@ -203,6 +294,7 @@ fn line_from(row: &PgRow) -> sqlx::Result<StatementLine> {
         reference: row.try_get("reference")?,
         order_id: row.try_get("order_id")?,
         hold_id: row.try_get::<Option<Uuid>, _>("hold_id")?.map(HoldId),
+        idempotency_key: row.try_get("idempotency_key")?,
         created_at: row.try_get("created_at")?,
     })
 }

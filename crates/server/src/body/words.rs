@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use chrono::{DateTime, Utc};
 use money::{Amount, Currency, DecimalNotAnAmount};
 use unicode_general_category::{GeneralCategory, get_general_category};
 use uuid::{Uuid, Version};
@@ -41,6 +42,12 @@ pub fn printable_text(text: &str) -> Result<String, String> {
         Some(at) => Err(format!("must be printable; character {} is not", at + 1)),
         None => Ok(name.to_owned()),
     }
+}
+
+/// A time of RFC 3339, with whatever offset.
+pub fn time(text: &str) -> Result<DateTime<Utc>, String> {
+    let time = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc());
+    time.map_err(|_| "must be a time of RFC 3339, such as 2026-01-31T09:30:00Z".to_owned())
 }
 
 /// An id as the server makes them; see [`parse_id`].

@@ -3,8 +3,10 @@
 use account::store::journal;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use client::ClientId;
 use payment_callback::payment::is_payment_no;
 use payment_callback::store::{deliveries, payments, receipts};
+use sqlx::PgPool;
 
 use super::PaymentDetailsBody;
 use crate::app::AppState;
@@ -37,13 +39,24 @@ pub async fn get_payment(State(state): State<AppState>, request: Request) -> Res
     let Reading::<PaymentNo> { client_id, path: PaymentNo(number), .. } =
         Reading::read(&state, request).await?;
     let pool = state.database.pool();
-    let found = look_up(pool, || async {
-        let Some(payment) = payments::find(pool, client_id, &number).await? else { return Ok(None) };
-        let receipts = receipts::of_payment(pool, client_id, &number).await?;
-        let deliveries = deliveries::of_payment(pool, client_id, &number, DELIVERIES_SHOWN).await?;
-        let ids: Vec<_> = receipts.iter().map(|receipt| receipt.id.0).collect();
-        let journal = journal::of_receipts(pool, client_id, &ids).await?;
-        Ok(PaymentDetailsBody::of(payment, receipts, deliveries, journal))
-    });
-    Ok(ok(&found.await?.ok_or_else(not_found)?))
+    let found = look_up(pool, || find_payment(pool, client_id, &number)).await?;
+    Ok(ok(&found.ok_or_else(not_found)?))
+}
+
+/// A payment that was asked for, with all that was told of it.
+///
+/// # Errors
+///
+/// Those of the database.
+pub async fn find_payment(
+    pool: &PgPool,
+    client: ClientId,
+    number: &str,
+) -> sqlx::Result<Option<PaymentDetailsBody>> {
+    let Some(payment) = payments::find(pool, client, number).await? else { return Ok(None) };
+    let receipts = receipts::of_payment(pool, client, number).await?;
+    let deliveries = deliveries::of_payment(pool, client, number, DELIVERIES_SHOWN).await?;
+    let ids: Vec<_> = receipts.iter().map(|receipt| receipt.id.0).collect();
+    let journal = journal::of_receipts(pool, client, &ids).await?;
+    Ok(PaymentDetailsBody::of(payment, receipts, deliveries, journal))
 }
