@@ -104,7 +104,11 @@ fn request_at_random(
                     let items = if random.random() { items } else { Vec::new() };
                     let amount = Some(Amount::parse("3", currency(code)).expect("an amount"));
                     let reference = key.to_owned();
-                    request(key, Command::RefundOrder { order_id, account_id, amount, reference, items })
+                    let askable = Vec::new();
+                    request(
+                        key,
+                        Command::RefundOrder { order_id, account_id, amount, reference, askable, items },
+                    )
                 }
             }
         }

@@ -146,6 +146,7 @@ pub async fn frozen() -> anyhow::Result<Database> {
         account_id: Some(erin),
         amount: Some(cny("10.00")),
         reference: "r-1".to_owned(),
+        askable: Vec::new(),
         items: vec![ItemWanted { sku: tea(), quantity: 1 }],
     };
     run(&desk, request("o-refund", back)).await?;

@@ -7,10 +7,12 @@
 //! - [`races`]: copies at once, a callback and its order at once;
 //! - [`history`]: what has become of an order, step by step;
 //! - [`refunds`], [`alerts`], [`expiry`]: refunds told of, people who decide, time that runs out;
+//! - [`asked_refunds`]: refunds that providers are asked for;
 //! - [`polls`]: providers that are asked, since no callback comes;
 //! - [`faults`]: a database that goes away, a server that dies, records that are forgotten.
 
 mod alerts;
+mod asked_refunds;
 mod effects;
 mod expiry;
 mod faults;

@@ -151,6 +151,25 @@ impl Stage {
         Ok(self.server.server().polling().once().await?)
     }
 
+    /// One round of asking providers for refunds, now; answers for how many.
+    pub async fn ask_for_refunds(&self) -> anyhow::Result<usize> {
+        Ok(self.server.server().refunding().once().await?)
+    }
+
+    /// Asks for a refund of the order of this number.
+    pub async fn refund(&self, number: &str, amount: &str, reference: &str) -> anyhow::Result<Exchange> {
+        let order = self.order(number).await?;
+        let path = format!("/v1/orders/{}/refunds", order["id"].as_str().context("an id")?);
+        let body = json!({ "amount": amount, "reference": reference });
+        self.demo().post(&path, &format!("refund-{reference}"), &body).await
+    }
+
+    /// The refund as it is now.
+    pub async fn refund_now(&self, refund: &Value) -> anyhow::Result<Value> {
+        let path = format!("/v1/refunds/{}", refund["id"].as_str().context("an id")?);
+        Ok(self.demo().get(&path).await?.json())
+    }
+
     /// What a collecting account of CNY holds: credits less debits, in text.
     pub async fn collected(&self, name: &str) -> anyhow::Result<String> {
         let mut connection = PgConnection::connect_with(&self.server.database).await?;

@@ -238,7 +238,8 @@ fn is_short_and_visible(notice: &Notice) {
     match &notice.event {
         Event::PaymentSucceeded { amount, .. } => is_exact_or_short(amount),
         Event::Refunded(refund) => {
-            let (RefundSum::RunningTotal(sum) | RefundSum::One(sum)) = &refund.sum;
+            let (RefundSum::RunningTotal(sum) | RefundSum::One(sum) | RefundSum::OneOfTotal(sum)) =
+                &refund.sum;
             is_exact_or_short(sum);
             assert!(refund.refund_id.as_ref().is_none_or(|id| visible(id, 128)));
             assert!(refund.refund_no.as_ref().is_none_or(|id| visible(id, 64)));

@@ -31,6 +31,7 @@ async fn the_tables_of_a_client_are_these() {
         ask(TABLES).await,
         [
             "accounts",
+            "asked_refunds",
             "callback_deliveries",
             "collecting_accounts",
             "collecting_totals",

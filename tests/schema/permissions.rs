@@ -31,6 +31,7 @@ async fn the_service_adds_rows_to_the_journal_and_can_neither_change_nor_delete_
         "DROP TABLE journal_entries",
         "DELETE FROM orders",
         "DELETE FROM payments",
+        "DELETE FROM asked_refunds",
         "DELETE FROM payment_receipts",
         "DELETE FROM callback_deliveries",
         "UPDATE callback_deliveries SET effect = effect",
@@ -78,6 +79,7 @@ async fn the_service_has_these_rights_and_no_others() {
         [
             ("accounts", "SELECT INSERT UPDATE"),
             ("api_keys", "SELECT"),
+            ("asked_refunds", "SELECT INSERT UPDATE"),
             ("callback_deliveries", "SELECT INSERT"),
             ("clients", "SELECT"),
             ("collecting_accounts", "SELECT INSERT"),

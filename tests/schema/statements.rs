@@ -6,7 +6,7 @@ use std::path::Path;
 use desk::Settings;
 use desk::connection::lane_options;
 use onefold_tests::database::{new_database, new_service_database};
-use payment_callback::store::{alerts, deliveries, payments, polls, receipts};
+use payment_callback::store::{alerts, asked_refunds, deliveries, payments, polls, receipts};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqlSafeStr};
 
 /// The files with SQL, and what they list.
@@ -27,6 +27,7 @@ const STORES: &[(&str, &[(&str, &str)])] = &[
     ("order/src/store/refunds.rs", order::store::refunds::STATEMENTS),
     ("order/src/store/versions.rs", order::store::versions::STATEMENTS),
     ("payment-callback/src/store/alerts.rs", alerts::STATEMENTS),
+    ("payment-callback/src/store/asked_refunds.rs", asked_refunds::STATEMENTS),
     ("payment-callback/src/store/deliveries.rs", deliveries::STATEMENTS),
     ("payment-callback/src/store/payments.rs", payments::STATEMENTS),
     ("payment-callback/src/store/polls.rs", polls::STATEMENTS),
@@ -184,6 +185,7 @@ async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
         ("refunds known", receipts::REFUNDS_KNOWN, &["receipt_refunds_pkey"]),
         ("alerts", alerts::LOAD, &["payment_alerts_pkey"]),
         ("alerts, locked", alerts::LOAD_LOCKED, &["payment_alerts_pkey"]),
+        ("refunds that were asked for", asked_refunds::OF_RECEIPTS, &["asked_refunds_of_receipt"]),
         ("deliveries known", deliveries::KNOWN, &["callback_deliveries_pkey"]),
         // Records tried again; rows relied on and changed, kind by kind: the parts that look for rows.
         (
@@ -202,6 +204,7 @@ async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
                 "payment_receipts_pkey",
                 "payment_alerts_pkey",
                 "payment_alerts_pkey",
+                "asked_refunds_pkey",
                 "holds_pkey",
                 "holds_pkey",
                 "skus_pkey",
@@ -267,6 +270,10 @@ async fn what_a_batch_runs_finds_its_rows_by_their_keys_whatever_is_known_of_the
         "INSERT INTO payment_receipts
          SELECT client_id, 'stripe', 'pi', gen_random_uuid(), 'number', 'unmatched', NULL, NULL, NULL, NULL, NULL, NULL,
                 NULL, NULL, 1, now(), now()
+         FROM orders",
+        "INSERT INTO asked_refunds
+         SELECT client_id, gen_random_uuid(), 'stripe', 'pi', 'number', order_id, 'CNY', 1, 1, 'pending', NULL, NULL, 1,
+                now(), now()
          FROM orders",
         "INSERT INTO payment_alerts (client_id, alert_id, kind, cause, provider, status, version, created_at)
          SELECT client_id, gen_random_uuid(), 'late', 'c', 'stripe', 'open', 1, now()

@@ -183,6 +183,10 @@ pub const ASK_ABOUT_UNMATCHED: Operation =
 pub const ASK_ABOUT_STATEMENT: Operation =
     Operation { name: "ask about a statement", path: "/v1/payment-alerts/", has_own_effect: false };
 
+/// Notes what came of asking a provider for a refund, unless more is known by then.
+pub const NOTE_REFUND: Operation =
+    Operation { name: "note refund", path: "/v1/asked-refunds/", has_own_effect: false };
+
 /// What the path of a repeated callback ends with.
 pub const AGAIN: &str = "/again";
 
@@ -218,6 +222,7 @@ pub const OPERATIONS: &[Operation] = &[
     EXPIRE_PAYMENT,
     ASK_ABOUT_UNMATCHED,
     ASK_ABOUT_STATEMENT,
+    NOTE_REFUND,
     PLACE_HOLD,
     CAPTURE_HOLD,
     RELEASE_HOLD,
@@ -265,6 +270,8 @@ pub const HOLD_RELEASED: &str = "onefold.hold.released.v1";
 pub const HOLD_EXPIRED: &str = "onefold.hold.expired.v1";
 /// A sku was made or set.
 pub const SKU_SET: &str = "onefold.sku.set.v1";
+/// The provider that an order was paid at is asked to give something back.
+pub const ORDER_REFUND_ASKED: &str = "onefold.order.refund_asked.v1";
 /// A person is asked about a payment.
 pub const ALERT_RAISED: &str = "onefold.payment_alert.raised.v1";
 /// Somebody, or what came later, has answered.
@@ -284,6 +291,7 @@ pub const EVENTS: &[(&str, &str)] = &[
     (ORDER_EXPIRED, "order"),
     (ORDER_CANCELLED, "order"),
     (ORDER_REFUNDED, "order"),
+    (ORDER_REFUND_ASKED, "order"),
     (HOLD_PLACED, "hold"),
     ("onefold.hold.captured.v1", "hold"),
     (HOLD_RELEASED, "hold"),

@@ -66,6 +66,9 @@ pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<
         Outcome::OrderRefunded(refund, order) => {
             of_order("onefold.order.refunded.v1", order, refund_data(refund, order))
         }
+        Outcome::RefundAsked(refund, order) => {
+            of_order("onefold.order.refund_asked.v1", order, refund_data(refund, order))
+        }
         Outcome::SkuSet(sku) => {
             (sku.client_id, "onefold.sku.set.v1", "sku", sku.id.0, sku.version, sku_data(sku))
         }
@@ -74,6 +77,7 @@ pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<
         | Outcome::CallbackTaken(_)
         | Outcome::CallbackRepeated(_)
         | Outcome::AlertResolved(_)
+        | Outcome::RefundNoted(_)
         | Outcome::AlertRaised(_)
         | Outcome::PaymentExpired(_)
         | Outcome::NothingDue

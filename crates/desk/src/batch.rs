@@ -224,6 +224,8 @@ impl Bench {
                 | Outcome::OrderCancelled { .. }
                 | Outcome::OrderExpired(_)
                 | Outcome::OrderRefunded(..)
+                | Outcome::RefundAsked(..)
+                | Outcome::RefundNoted(_)
                 | Outcome::SkuSet(_)
                 | Outcome::CallbackTaken(_)
                 | Outcome::CallbackRepeated(_)

@@ -8,6 +8,7 @@ use idempotency::{Fingerprint, Name};
 use inventory::{SkuCode, SkuTerms};
 use money::{Amount, Currency};
 use order::{ItemWanted, OrderId, PaymentTerms};
+use payment_callback::ProviderKind;
 use uuid::Uuid;
 
 pub use payments::{CallbackCommand, PaymentCommand, StatementQuestion};
@@ -131,6 +132,8 @@ pub enum Command {
         amount: Option<Amount>,
         /// The client's own name for it.
         reference: String,
+        /// The providers that can be asked for a refund.
+        askable: Vec<ProviderKind>,
         /// What comes back to the stock with it. No sku comes twice.
         items: Vec<ItemWanted>,
     },

@@ -95,8 +95,9 @@ pub fn decide(
         Command::CaptureOrder { order_id, terms, .. } => orders::capture(&mut case, *order_id, terms),
         Command::CancelOrder { order_id, .. } => orders::cancel(&mut case, *order_id),
         Command::ExpireOrder { order_id, .. } => orders::expire(&mut case, *order_id),
-        Command::RefundOrder { order_id, amount, reference, items, .. } => {
-            orders::refund(&mut case, *order_id, *amount, reference, items)
+        Command::RefundOrder { order_id, amount, reference, items, askable, .. } => {
+            let asked = orders::RefundAsked { amount: *amount, reference, items, askable };
+            orders::refund(&mut case, *order_id, asked)
         }
         Command::SetSku { code, terms, condition } => skus::set(&mut case, code, *terms, condition),
         Command::Payment(command) => payments::decide(set, client, command, case.ids, now),

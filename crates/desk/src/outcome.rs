@@ -6,7 +6,7 @@ use account::{Account, Hold, Movement};
 use idempotency::Answer;
 use inventory::Sku;
 use order::{Order, Refund};
-use payment_callback::{Alert, DeliveryId, DeliveryRecord, Payment};
+use payment_callback::{Alert, AskedRefund, DeliveryId, DeliveryRecord, Payment};
 
 use crate::Refusal;
 
@@ -47,6 +47,10 @@ pub enum Outcome {
     OrderExpired(Order),
     /// Money of the order was given back; the order is as it is then.
     OrderRefunded(Refund, Order),
+    /// A provider is asked to give back money of the order; the order is as it is meanwhile.
+    RefundAsked(Refund, Order),
+    /// What came of asking a provider for a refund is noted.
+    RefundNoted(AskedRefund),
     /// The sku was made or set.
     SkuSet(Sku),
     /// What a provider told of is dealt with.

@@ -25,7 +25,7 @@ use account::store::{accounts, collecting, holds, journal, movements};
 use account::{Collecting, collecting as collecting_rules};
 use idempotency::Record;
 use order::store::{items, refunds as order_refunds};
-use payment_callback::store::{alerts, deliveries, payments, receipts};
+use payment_callback::store::{alerts, asked_refunds, deliveries, payments, receipts};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnectOptions};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
@@ -88,6 +88,7 @@ const ROLE_FITS: &str = "
                   ('callback_deliveries', 'INSERT'),
                   ('quarantined_bodies', 'DELETE'),
                   ('payment_alerts', 'UPDATE'),
+                  ('asked_refunds', 'UPDATE'),
                   ('idempotency_records', 'UPDATE'),
                   ('outbox_events', 'INSERT')
               ) AS needed (name, privilege)
@@ -195,6 +196,7 @@ const CAPTURES_NEW: Piece = ("captures_new", holds::INSERT_CAPTURES);
 const ITEMS_NEW: Piece = ("items_new", items::INSERT);
 const ORDER_REFUNDS_NEW: Piece = ("order_refunds_new", order_refunds::INSERT);
 const REFUND_ITEMS_NEW: Piece = ("refund_items_new", order_refunds::INSERT_ITEMS);
+const ASKED_CHANGED: Piece = ("asked_refunds_changed", asked_refunds::UPDATE);
 const MOVEMENTS_NEW: Piece = ("movements_new", movements::INSERT);
 const ORDERS_NEW: Piece = ("orders_new", order::store::INSERT);
 const ORDER_VERSIONS_NEW: Piece = ("order_versions_new", order::store::versions::INSERT);
@@ -203,6 +205,7 @@ const DELIVERIES_NEW: Piece = ("deliveries_new", deliveries::INSERT);
 const RECEIPTS_NEW: Piece = ("receipts_new", receipts::INSERT);
 const REFUNDS_NEW: Piece = ("receipt_refunds_new", receipts::INSERT_REFUNDS);
 const ALERTS_NEW: Piece = ("alerts_new", alerts::INSERT);
+const ASKED_NEW: Piece = ("asked_refunds_new", asked_refunds::INSERT);
 const BODIES_NEW: Piece = ("bodies_new", deliveries::INSERT_BODIES);
 const ACCOUNTS_NEW: Piece = ("accounts_new", accounts::INSERT);
 const COLLECTING_NEW: Piece = ("collecting_new", collecting::INSERT_ACCOUNTS);
@@ -211,7 +214,7 @@ const TOTALS_NEW: Piece = ("totals_new", collecting::INSERT_TOTALS);
 const EVENTS_NEW: Piece = ("events_new", events::store::INSERT);
 
 /// Every piece, in the order in which [`compose`] takes those that have rows.
-const PIECES: [Piece; 37] = [
+const PIECES: [Piece; 39] = [
     RECORDS_NEW,
     RECORDS_AGAIN,
     ACCOUNTS_UNCHANGED,
@@ -225,6 +228,7 @@ const PIECES: [Piece; 37] = [
     RECEIPTS_CHANGED,
     ALERTS_UNCHANGED,
     ALERTS_CHANGED,
+    ASKED_CHANGED,
     HOLDS_UNCHANGED,
     HOLDS_CHANGED,
     SKUS_UNCHANGED,
@@ -243,6 +247,7 @@ const PIECES: [Piece; 37] = [
     RECEIPTS_NEW,
     REFUNDS_NEW,
     ALERTS_NEW,
+    ASKED_NEW,
     BODIES_NEW,
     ACCOUNTS_NEW,
     COLLECTING_NEW,
@@ -345,6 +350,8 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
         (ALERTS_UNCHANGED, alerts::bind_unchanged),
         (ALERTS_CHANGED, alerts::bind_updates),
     )?;
+    // Those that were only relied on are of their receipts' versions, which are checked.
+    made.all(ASKED_CHANGED, &rows.asked.changed, asked_refunds::bind_updates)?;
     made.there(&rows.holds, (HOLDS_UNCHANGED, holds::bind_unchanged), (HOLDS_CHANGED, holds::bind_updates))?;
     made.there(
         &rows.skus,
@@ -366,6 +373,7 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
     made.all(RECEIPTS_NEW, &rows.receipts.new, receipts::bind_inserts)?;
     made.all(REFUNDS_NEW, &rows.refunds, receipts::bind_refunds)?;
     made.all(ALERTS_NEW, &rows.alerts.new, alerts::bind_inserts)?;
+    made.all(ASKED_NEW, &rows.asked.new, asked_refunds::bind_inserts)?;
     made.all(BODIES_NEW, &rows.bodies, deliveries::bind_bodies)?;
     made.all(ACCOUNTS_NEW, &rows.accounts.new, accounts::bind_inserts)?;
     if !accounts_collecting.is_empty() {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use account::{Account, AccountId, Hold, HoldId};
 use client::ClientId;
 use inventory::{Sku, SkuCode};
-use order::{Order, OrderId};
-use payment_callback::{Alert, AlertId, Payment, Receipt, ReceiptKey};
+use order::{Order, OrderId, RefundId};
+use payment_callback::{Alert, AlertId, AskedRefund, Payment, Receipt, ReceiptKey};
 
 /// A row under a version, which each change raises by one.
 pub trait Row: Clone {
@@ -72,6 +72,19 @@ impl Row for Receipt {
 
     fn key(&self) -> Self::Key {
         Receipt::key(self)
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+impl Row for AskedRefund {
+    type Key = (ClientId, RefundId);
+    const FIRST_VERSION: i64 = 1;
+
+    fn key(&self) -> Self::Key {
+        (self.client_id, self.id)
     }
 
     fn version(&self) -> i64 {

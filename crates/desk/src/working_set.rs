@@ -15,7 +15,7 @@ use order::store::items::{ItemRow, rows_given_back, rows_of};
 use order::store::refunds::{RefundItemRow, item_rows_of};
 use order::{Order, OrderId, OrderVersion, PaymentTerms, Refund, RefundId};
 use payment_callback::{
-    Alert, AlertCause, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, Payment,
+    Alert, AlertCause, AskedRefund, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, Payment,
     QuarantinedBody, Receipt, ReceiptRefund, ReceiptRefundKey,
 };
 
@@ -59,6 +59,10 @@ pub struct PaymentNeeds {
     pub refunds: Vec<ReceiptRefundKey>,
     /// Causes that may have raised their alert before.
     pub causes: Vec<AlertCause>,
+    /// Orders of which something is to be given back: with all receipts of their payments, if they have one.
+    pub given_back: BTreeSet<<Order as Row>::Key>,
+    /// Whether the refunds that were asked for are needed of each receipt.
+    pub asked: bool,
 }
 
 impl Needs {
@@ -84,6 +88,11 @@ impl PaymentNeeds {
                 self.payments.insert((client, payment_no.clone()));
                 return;
             }
+            Command::RefundOrder { order_id, .. } => {
+                self.given_back.insert((client, *order_id));
+                self.asked = true;
+                return;
+            }
             Command::Payment(command) => command,
             _ => return,
         };
@@ -93,13 +102,16 @@ impl PaymentNeeds {
             PaymentCommand::TakeCallback(callback) => {
                 self.deliveries.extend([callback.delivery_key(client), callback.conflicting_key(client)]);
                 self.refunds.extend(callback.refund_key(client));
+                self.asked |= matches!(callback.notice.event, payment_callback::Event::Refunded(_));
             }
             PaymentCommand::ResolveAlert { alert_id, .. } => {
                 self.alerts.insert((client, *alert_id));
+                self.asked = true;
             }
             PaymentCommand::AskAboutStatement(question) => {
                 self.causes.push((client, question.kind, question.cause.clone()));
             }
+            PaymentCommand::NoteRefund { .. } => self.asked = true,
             PaymentCommand::Expire { .. } | PaymentCommand::AskAboutUnmatched { .. } => {}
         }
     }
@@ -124,6 +136,8 @@ pub struct WorkingSet {
     pub receipts: Versioned<Receipt>,
     /// Alerts.
     pub alerts: Versioned<Alert>,
+    /// Refunds that providers were asked for.
+    pub asked: Versioned<AskedRefund>,
     /// Deliveries that were dealt with, and what they meant.
     pub deliveries: HashMap<DeliveryKey, (DeliveryId, DeliveryFingerprint)>,
     /// Refunds that were counted.
@@ -216,6 +230,7 @@ impl WorkingSet {
             movements,
             deliveries,
             refunds,
+            asked,
             bodies,
             entries,
             events,
@@ -257,6 +272,7 @@ impl WorkingSet {
             self.causes_known.insert(alert.cause());
             self.alerts.put(alert);
         }
+        asked.into_iter().for_each(|asked| self.asked.put(asked));
         for delivery in deliveries {
             self.deliveries.insert(delivery.key(), (delivery.id, delivery.fingerprint));
             self.new_deliveries.push(delivery);
@@ -315,6 +331,7 @@ impl WorkingSet {
             payments: self.payments.into_net(),
             receipts: self.receipts.into_net(),
             alerts: self.alerts.into_net(),
+            asked: self.asked.into_net(),
             deliveries: self.new_deliveries,
             refunds: self.new_refunds,
             bodies: self.new_bodies,
@@ -382,6 +399,8 @@ pub struct Changes {
     pub deliveries: Vec<DeliveryRecord>,
     /// New refunds at providers.
     pub refunds: Vec<ReceiptRefund>,
+    /// Refunds that providers are asked for.
+    pub asked: Vec<AskedRefund>,
     /// Bodies to be kept for a while.
     pub bodies: Vec<QuarantinedBody>,
     /// New movements.
@@ -419,6 +438,8 @@ pub struct BatchRows {
     pub receipts: Net<Receipt>,
     /// Alerts; the new ones are sorted by their causes.
     pub alerts: Net<Alert>,
+    /// Refunds that providers are asked for. Those that were relied on are of their receipts' versions.
+    pub asked: Net<AskedRefund>,
     /// New deliveries, sorted by their keys.
     pub deliveries: Vec<DeliveryRecord>,
     /// New refunds at providers, sorted by their keys.

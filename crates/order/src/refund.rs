@@ -17,10 +17,12 @@ use crate::{ItemWanted, Order, OrderEvent, OrderId, OrderItem, PaymentMethod, St
 )]
 pub struct RefundId(pub Uuid);
 
-/// Where a refund is in its life. One to the balance succeeds at once; the table knows more words, for refunds that
-/// somebody else must carry out.
+/// Where a refund is in its life. One to the balance succeeds at once. One that a provider must carry out is pending here
+/// for good: how far the provider is, is told by what it was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RefundStatus {
+    /// A provider is asked for it.
+    Pending,
     /// The money is back.
     Succeeded,
 }
@@ -29,13 +31,14 @@ impl RefundStatus {
     /// The word for it in the database and in the API.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Pending => "pending",
             Self::Succeeded => "succeeded",
         }
     }
 
     /// The status of that word.
     pub fn from_word(word: &str) -> Option<Self> {
-        (word == Self::Succeeded.as_str()).then_some(Self::Succeeded)
+        [Self::Pending, Self::Succeeded].into_iter().find(|status| status.as_str() == word)
     }
 }
 
@@ -197,6 +200,39 @@ pub fn to_balance(account: &Account, order: &Order, refunding: Refunding) -> Res
         order: Order { refunded_amount, items: order_items, ..order.after(event, now)? },
         account: credited,
     })
+}
+
+/// Has money of an order given back by the provider that it was paid at. No figure of the order moves before the provider
+/// says that the money is back; items come back at once. Whether so much is left, with what is on its way, is not asked
+/// here.
+///
+/// # Panics
+///
+/// If the order was not paid at a provider.
+pub fn at_provider(order: &Order, refunding: Refunding) -> Result<(Refund, Order), RefundRefusal> {
+    assert_eq!(order.payment_method, PaymentMethod::Provider, "money goes back the way it came");
+    let Refunding { refund_id, entry_id: _, reference, amount, items, now } = refunding;
+    order.at(now).on(OrderEvent::RefundedInPart)?;
+    let order_currency = order.amount.currency();
+    if amount.currency() != order_currency {
+        return Err(RefundRefusal::CurrencyMismatch { order_currency, given: amount.currency() });
+    }
+    let order_items = with_items_back(&order.items, &items)?;
+    let refund = Refund {
+        client_id: order.client_id,
+        id: refund_id,
+        order_id: order.id,
+        account_id: order.account_id,
+        reference,
+        amount,
+        items,
+        status: RefundStatus::Pending,
+        version: 1,
+        created_at: now,
+        updated_at: now,
+    };
+    let order = Order { items: order_items, version: order.version + 1, updated_at: now, ..order.clone() };
+    Ok((refund, order))
 }
 
 /// The order's items, with these counted as given back.

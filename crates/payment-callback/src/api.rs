@@ -14,7 +14,7 @@ use money::Amount;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::event::{Event, Notice, ReportedAmount};
+use crate::event::{Event, Notice, Refund, RefundOutcome, RefundSum, ReportedAmount};
 use crate::provider::{ConfigFault, Delivery, Rejection};
 use crate::provider_id::shown_word;
 
@@ -56,6 +56,9 @@ pub trait ProviderApi: fmt::Debug + Send + Sync {
         response: &ApiResponse<'_>,
         now: DateTime<Utc>,
     ) -> Result<RefundAnswer, ApiFault>;
+
+    /// Whether the provider's own notices tell the total of a payment's refunds; else each refund by an id of its own.
+    fn tells_totals(&self) -> bool;
 
     /// Asks what became of a refund.
     fn query_refund(&self, refund: &RefundAsked<'_>, sending: Sending<'_>) -> ApiRequest;
@@ -170,6 +173,30 @@ impl RefundAnswer {
     /// There is no such refund.
     pub(crate) fn unknown() -> RefundAnswer {
         RefundAnswer { state: RefundState::Unknown, refund_id: None, amount: None }
+    }
+}
+
+impl RefundAnswer {
+    /// The notice of it, as if the provider had called; none while nothing is over. `tells_totals` is the provider's
+    /// [`ProviderApi::tells_totals`].
+    pub fn notice(&self, asked: &RefundAsked<'_>, tells_totals: bool) -> Option<Notice> {
+        let (outcome, said) = match self.state {
+            RefundState::Unknown | RefundState::Processing => return None,
+            RefundState::Succeeded => (RefundOutcome::Succeeded, "refund_succeeded"),
+            RefundState::Closed => (RefundOutcome::Closed, "refund_closed"),
+            RefundState::Abnormal => (RefundOutcome::Abnormal, "refund_abnormal"),
+        };
+        let amount = self.amount.clone().unwrap_or(ReportedAmount::Exact(asked.amount));
+        let refund = Refund {
+            payment_no: Some(asked.payment_no.to_owned()).filter(|number| !number.is_empty()),
+            payment_id: asked.payment_id.to_owned(),
+            refund_id: self.refund_id.clone().or(asked.refund_id.map(str::to_owned)),
+            refund_no: Some(asked.refund_no.to_owned()),
+            sum: if tells_totals { RefundSum::OneOfTotal(amount) } else { RefundSum::One(amount) },
+            outcome,
+            paid: None,
+        };
+        Some(learnt(said, Event::Refunded(refund), ""))
     }
 }
 

@@ -3,18 +3,18 @@
 //! The rules change the rows of a case in place and note what is to be booked; [`Case::close`] answers with what
 //! changed. It does no I/O: time and ids are given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use account::{Cause, Collecting, CollectingName, Entry, EntryId, EntryKind, Side};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use money::Amount;
-use order::Order;
+use order::{Order, RefundId};
 use uuid::Uuid;
 
 use crate::{
-    Alert, AlertAction, AlertId, AlertKind, Payment, PaymentStatus, Receipt, ReceiptId, ReceiptKey,
-    ReceiptRefund, ReceiptRefundKey, Resolution,
+    Alert, AlertAction, AlertId, AlertKind, AskedRefund, Payment, PaymentStatus, Receipt, ReceiptId,
+    ReceiptKey, ReceiptRefund, ReceiptRefundKey, Resolution,
 };
 
 /// What was read of a payment.
@@ -30,6 +30,8 @@ pub struct Known {
     pub alerts: Vec<Alert>,
     /// Of the refunds that it is told of by an id of their own, those that count already.
     pub refunds: Vec<ReceiptRefund>,
+    /// Every refund that was asked for of these receipts.
+    pub asked: Vec<AskedRefund>,
 }
 
 /// What came of a case: rows to be written, each new or the next version of what was read. An order may stand there
@@ -46,6 +48,8 @@ pub struct CaseChanges {
     pub refunds: Vec<ReceiptRefund>,
     /// Alerts.
     pub alerts: Vec<Alert>,
+    /// Refunds that the provider is asked for.
+    pub asked: Vec<AskedRefund>,
     /// Journal rows.
     pub entries: Vec<Entry>,
 }
@@ -82,6 +86,7 @@ pub struct Case<'i> {
     receipts: BTreeMap<ReceiptKey, Held<Receipt>>,
     alerts: BTreeMap<AlertId, Held<Alert>>,
     refunds: Vec<ReceiptRefund>,
+    asked: BTreeMap<RefundId, Held<AskedRefund>>,
     made: CaseChanges,
 }
 
@@ -102,7 +107,7 @@ impl<'i> Case<'i> {
         now: DateTime<Utc>,
         ids: &'i mut dyn FnMut() -> Uuid,
     ) -> Self {
-        let Known { payment, order, receipts, alerts, refunds } = known;
+        let Known { payment, order, receipts, alerts, refunds, asked } = known;
         Self {
             client_id,
             now,
@@ -112,14 +117,27 @@ impl<'i> Case<'i> {
             receipts: receipts.into_iter().map(|receipt| (receipt.key(), Held::read(receipt))).collect(),
             alerts: alerts.into_iter().map(|alert| (alert.id, Held::read(alert))).collect(),
             refunds,
+            asked: asked.into_iter().map(|asked| (asked.id, Held::read(asked))).collect(),
             made: CaseChanges::default(),
         }
     }
 
-    /// What changed. Whoever changed a receipt changed its payment's version too, so that all who have to do with one
-    /// number meet in one row.
+    /// What changed. Whoever changed a refund that was asked for changed its receipt's version too, and whoever changed a
+    /// receipt its payment's, so that all who have to do with one number meet in one row.
     pub fn close(mut self) -> CaseChanges {
-        let receipts = self.receipts.into_values().filter(|held| held.before.as_ref() != Some(&held.now));
+        let asked = self.asked.into_values().filter(|held| held.before.as_ref() != Some(&held.now));
+        self.made.asked = asked
+            .map(|Held { before, now }| AskedRefund {
+                version: version_after(before.map(|before| before.version)),
+                updated_at: self.now,
+                ..now
+            })
+            .collect();
+        let asked_of: BTreeSet<ReceiptKey> = self.made.asked.iter().map(AskedRefund::receipt_key).collect();
+        let receipts = self
+            .receipts
+            .into_values()
+            .filter(|held| held.before.as_ref() != Some(&held.now) || asked_of.contains(&held.now.key()));
         self.made.receipts = receipts
             .map(|Held { before, now }| Receipt {
                 version: version_after(before.map(|before| before.version)),
@@ -214,6 +232,24 @@ impl<'i> Case<'i> {
     /// The refund of this key, if it counts already.
     pub(crate) fn refund(&self, key: &ReceiptRefundKey) -> Option<&ReceiptRefund> {
         self.refunds.iter().find(|refund| refund.key() == *key)
+    }
+
+    pub(crate) fn all_asked(&self) -> impl Iterator<Item = &AskedRefund> {
+        self.asked.values().map(|held| &held.now)
+    }
+
+    /// The refunds that were asked for of a receipt.
+    pub(crate) fn asked_of<'c>(&'c self, key: &'c ReceiptKey) -> impl Iterator<Item = &'c AskedRefund> {
+        self.all_asked().filter(move |asked| asked.receipt_key() == *key)
+    }
+
+    pub(crate) fn set_asked(&mut self, asked: AskedRefund) {
+        match self.asked.get_mut(&asked.id) {
+            Some(held) => held.now = asked,
+            None => {
+                self.asked.insert(asked.id, Held::made(asked));
+            }
+        }
     }
 
     pub(crate) fn note_refund(&mut self, refund: ReceiptRefund) {

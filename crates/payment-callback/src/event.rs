@@ -109,13 +109,16 @@ pub enum RefundSum {
     RunningTotal(ReportedAmount),
     /// This one refund, which [`Refund::refund_id`] names.
     One(ReportedAmount),
+    /// This one refund, which we asked for under [`Refund::refund_no`], at a provider that else tells totals: these are no
+    /// less than the sum of what was asked for and is back.
+    OneOfTotal(ReportedAmount),
 }
 
 impl RefundSum {
     /// The amount, whichever way it is meant.
     pub fn amount(&self) -> &ReportedAmount {
         match self {
-            Self::RunningTotal(amount) | Self::One(amount) => amount,
+            Self::RunningTotal(amount) | Self::One(amount) | Self::OneOfTotal(amount) => amount,
         }
     }
 }
@@ -306,6 +309,7 @@ impl Meaning {
         self.text(match refund.sum {
             RefundSum::RunningTotal(_) => "running_total",
             RefundSum::One(_) => "one",
+            RefundSum::OneOfTotal(_) => "one_of_total",
         });
         self.amount(refund.sum.amount());
         self.text(refund.outcome.word());

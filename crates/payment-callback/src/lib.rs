@@ -14,6 +14,7 @@
 //! - [`alert`]: what a person has to decide;
 //! - [`delivery`]: the record of a delivery;
 //! - [`poll`]: when a payment is asked about;
+//! - [`asked_refund`]: a refund that a provider is asked for;
 //! - [`case`]: all that is known of one payment, while something happens to it;
 //! - [`settle`], [`refund`], [`resolve`]: what a callback, a refund, and a person or a late order do to it;
 //! - [`store`]: the SQL of this crate's tables.
@@ -27,6 +28,7 @@
 
 pub mod alert;
 pub mod api;
+pub mod asked_refund;
 pub mod capture;
 pub mod case;
 pub mod configuration;
@@ -52,6 +54,7 @@ mod provider_id;
 mod signature;
 
 pub use alert::{Alert, AlertAction, AlertCause, AlertId, AlertKind, Resolution};
+pub use asked_refund::{Asked, AskedRefund, AskedStatus, NothingLeft};
 pub use case::{Case, CaseChanges, Known};
 pub use decision::{Decision, KnownPayment, judge};
 pub use delivery::{DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, QuarantinedBody};

@@ -13,6 +13,7 @@ use crate::{AlertKind, Funds, Notice, ReceiptKey, ReceiptRefund, Refund, RefundO
 
 impl Case<'_> {
     pub(crate) fn receive_refund(&mut self, told_of: Told<'_>, refund: &Refund) -> Effect {
+        self.end_asked(refund);
         if refund.outcome == RefundOutcome::Closed {
             return Effect::None;
         }
@@ -43,6 +44,10 @@ impl Case<'_> {
         let told = match &refund.sum {
             RefundSum::RunningTotal(_) => Some(amount),
             RefundSum::One(_) => funds.refund_told.checked_add(amount).ok(),
+            RefundSum::OneOfTotal(_) => {
+                let back = self.succeeded_of(&receipt.key()).max(minor(funds.refund_told));
+                Amount::from_minor_units(back.unsigned_abs(), amount.currency()).ok()
+            }
         };
         let Some(told) = told.filter(|told| fits(*told, &funds)) else {
             return self.ask_beside(told_of, receipt, AlertKind::RefundMismatched, reported, None);

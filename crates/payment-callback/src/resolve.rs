@@ -91,6 +91,7 @@ impl Case<'_> {
             receipt.state = ReceiptState::RefundOwed;
         }
         self.answer_own(alert, &mut receipt);
+        self.ask_owed_back(&receipt, unapplied);
         self.set_receipt(receipt);
         Ok(())
     }

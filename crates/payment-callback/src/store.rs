@@ -5,6 +5,7 @@
 //! it wrote, for the desk to count. Rows are locked and written in the order of their primary keys.
 
 pub mod alerts;
+pub mod asked_refunds;
 pub mod deliveries;
 pub mod payments;
 pub mod polls;

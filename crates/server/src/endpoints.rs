@@ -97,6 +97,11 @@ impl Endpoints {
         askable.map(|(endpoint, client)| (endpoint, *client))
     }
 
+    /// The providers that can be asked for a client.
+    pub fn askable_of(&self, client: ClientId) -> impl Iterator<Item = ProviderKind> {
+        self.askable().filter(move |(_, of)| *of == client).map(|(endpoint, _)| endpoint.provider.kind())
+    }
+
     /// The endpoint of this name, and whose it is.
     pub fn find(&self, name: &str) -> Option<(&Endpoint, ClientId)> {
         self.0.get(name).map(|(endpoint, client)| (endpoint, *client))

@@ -4,6 +4,7 @@
 //!
 //! - this file: what can be set, and the lines to the providers;
 //! - [`polling`]: asking about payments whose callback does not come;
+//! - [`refunding`]: asking for refunds, and what became of them;
 //! - [`line`](mod@line): the line to one provider: how many requests at once, what is counted, what becomes of faults;
 //! - [`circuit`]: when a provider that does not answer is left alone;
 //! - [`exchange`]: one request over HTTP.
@@ -14,6 +15,7 @@ pub mod circuit;
 pub mod exchange;
 pub mod line;
 pub mod polling;
+pub mod refunding;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -24,6 +24,9 @@ pub const JSON: &str = "application/json";
 /// The path that stands for recorded deliveries; it is no route.
 const DELIVERIES: &str = "/v1/callback-deliveries/";
 
+/// The path that stands for what providers are asked for; it is no route.
+const ASKED_REFUNDS: &str = "/v1/asked-refunds/";
+
 /// Puts an outcome into words, for the request of that id. The same for the same arguments; it never panics, for it runs
 /// inside the transaction of the effect.
 pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
@@ -50,8 +53,11 @@ pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
         Outcome::OrderCancelled { order, payment } => {
             noted(format!("/v1/orders/{}", order.id), &OrderBody::of(order, payment.as_ref()))
         }
-        Outcome::OrderRefunded(refund, _) => {
+        Outcome::OrderRefunded(refund, _) | Outcome::RefundAsked(refund, _) => {
             made(format!("/v1/refunds/{}", refund.id), &RefundBody::from(refund))
+        }
+        Outcome::RefundNoted(asked) => {
+            noted(format!("{ASKED_REFUNDS}{}", asked.id), &EffectBody { effect: asked.status.as_str() })
         }
         Outcome::SkuSet(sku) if sku.version == 1 => made(skus::path_of(&sku.code), &SkuBody::from(sku)),
         Outcome::SkuSet(sku) => noted(skus::path_of(&sku.code), &SkuBody::from(sku)),

@@ -29,6 +29,7 @@ use crate::endpoints::{self, Endpoint, Endpoints};
 use crate::issued_keys::{Issuer, Issuing};
 use crate::listen::{Limits, Listening, Reserved};
 use crate::provider_calls::polling::Polling;
+use crate::provider_calls::refunding::Refunding;
 use crate::provider_calls::{self, CallSettings};
 use crate::render::render;
 
@@ -109,6 +110,7 @@ pub struct Server {
     housekeeping: JoinHandle<()>,
     sweeping: JoinHandle<()>,
     polling: Polling,
+    refunding: Refunding,
     calling: JoinHandle<()>,
     stop_housekeeping: DropGuard,
 }
@@ -170,7 +172,11 @@ impl Server {
         let sweeping = tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock, stop.clone()));
         let lines = provider_calls::lines(&state, provider_calls);
         let polling = Polling::new(&lines, provider_calls.pause);
-        let calling = tokio::spawn(polling.clone().run(stop.clone()));
+        let refunding = Refunding::new(&lines, provider_calls.pause);
+        let (polls, refunds) = (polling.clone().run(stop.clone()), refunding.clone().run(stop.clone()));
+        let calling = tokio::spawn(async {
+            tokio::join!(polls, refunds);
+        });
         Ok(Self {
             listening,
             desk,
@@ -179,6 +185,7 @@ impl Server {
             housekeeping,
             sweeping,
             polling,
+            refunding,
             calling,
             stop_housekeeping: stop.drop_guard(),
         })
@@ -207,6 +214,11 @@ impl Server {
     /// What asks providers about payments whose callback does not come.
     pub fn polling(&self) -> &Polling {
         &self.polling
+    }
+
+    /// What asks providers for refunds.
+    pub fn refunding(&self) -> &Refunding {
+        &self.refunding
     }
 
     /// Stops accepting, finishes what is running, commits, answers. Takes 8 s at most: what is not done by then is cut off,

@@ -5,8 +5,8 @@ use client::ClientId;
 use idempotency::Key;
 use money::Amount;
 use payment_callback::{
-    AlertAction, AlertId, AlertKind, DeliveryFingerprint, DeliveryKey, Event, Notice, ProviderKind,
-    ReceiptKey, ReceiptRefundKey, RefundSum,
+    AlertAction, AlertId, AlertKind, Asked, AskedRefund, DeliveryFingerprint, DeliveryKey, Event, Notice,
+    ProviderKind, ReceiptKey, ReceiptRefundKey, RefundSum,
 };
 
 /// An effect on a payment at a provider.
@@ -27,6 +27,14 @@ pub enum PaymentCommand {
     Expire {
         /// Its number.
         payment_no: String,
+    },
+    /// Note that a provider was asked for a refund, and what came of that, where it has said nothing about the refund
+    /// itself.
+    NoteRefund {
+        /// The refund.
+        refund: Box<AskedRefund>,
+        /// What came of it.
+        came_of_it: Asked,
     },
     /// Ask a person about money that nobody has asked for in a long time.
     AskAboutUnmatched {
@@ -127,6 +135,7 @@ impl PaymentCommand {
         match self {
             Self::TakeCallback(callback) => callback.notice.event.payment_no(),
             Self::Expire { payment_no } => Some(payment_no),
+            Self::NoteRefund { refund, .. } => refund.payment_no.as_deref(),
             Self::ResolveAlert { .. } | Self::AskAboutUnmatched { .. } | Self::AskAboutStatement(_) => None,
         }
     }
@@ -138,6 +147,7 @@ impl PaymentCommand {
             Self::AskAboutUnmatched { provider, provider_payment_id } => {
                 Some((client, *provider, provider_payment_id.clone()))
             }
+            Self::NoteRefund { refund, .. } => Some(refund.receipt_key()),
             Self::ResolveAlert { .. } | Self::Expire { .. } | Self::AskAboutStatement(_) => None,
         }
     }

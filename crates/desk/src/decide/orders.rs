@@ -10,9 +10,10 @@ use order::item;
 use order::place::{self, Placement};
 use order::refund::{self, Refunded, Refunding};
 use order::{
-    ItemWanted, Order, OrderCaptured, OrderEnded, OrderId, OrderStatus, PaymentTerms, RefundId,
-    capture as captures, end, stock,
+    ItemWanted, Order, OrderCaptured, OrderEnded, OrderId, OrderStatus, PaymentMethod, PaymentTerms, Refund,
+    RefundId, capture as captures, end, stock,
 };
+use payment_callback::ProviderKind;
 
 use super::holds::{capturing, changes};
 use super::{Case, Decision, payments};
@@ -125,13 +126,20 @@ fn ended_changes(case: &Case<'_>, ended: OrderEnded) -> (Order, Changes) {
     (order, changes)
 }
 
+/// A refund as its client asks for it.
+pub(super) struct RefundAsked<'c> {
+    pub(super) amount: Option<Amount>,
+    pub(super) reference: &'c str,
+    pub(super) items: &'c [ItemWanted],
+    pub(super) askable: &'c [ProviderKind],
+}
+
 pub(super) fn refund(
     case: &mut Case<'_>,
     order_id: OrderId,
-    amount: Option<Amount>,
-    reference: &str,
-    items: &[ItemWanted],
+    asked: RefundAsked<'_>,
 ) -> Result<Decision, Refusal> {
+    let RefundAsked { amount, reference, items, askable } = asked;
     let (order, account) = find(case, order_id)?;
     // Whoever asks reads the order for its currency: what was not there then is as good as not there.
     let amount = amount.ok_or(Refusal::OrderNotFound(order_id))?;
@@ -146,20 +154,28 @@ pub(super) fn refund(
         items: items.to_vec(),
         now: case.now,
     };
+    if order.payment_method == PaymentMethod::Provider {
+        return payments::refund(case, order, refunding, askable);
+    }
     let Refunded { refund, order, account, entry } = refund::to_balance(account, order, refunding)?;
-    let skus = refund.items.iter().map(|item| {
-        let sku = case.set.sku(case.client, &item.sku).expect("an order's skus are there, and stay");
-        sku.give_back_sold(item.quantity, case.now)
-    });
     let changes = Changes {
         accounts: vec![account],
-        skus: skus.collect(),
+        skus: with_sold_back(case, &refund),
         orders: vec![order.clone()],
         order_refunds: vec![refund.clone()],
         entries: vec![entry],
         ..Changes::default()
     };
     Ok(Decision { outcome: Outcome::OrderRefunded(refund, order), changes })
+}
+
+/// The skus of a refund's items, which are back.
+pub(super) fn with_sold_back(case: &Case<'_>, refund: &Refund) -> Vec<Sku> {
+    let skus = refund.items.iter().map(|item| {
+        let sku = case.set.sku(case.client, &item.sku).expect("an order's skus are there, and stay");
+        sku.give_back_sold(item.quantity, case.now)
+    });
+    skus.collect()
 }
 
 fn find<'c>(case: &Case<'c>, id: OrderId) -> Result<(&'c Order, &'c Account), Refusal> {

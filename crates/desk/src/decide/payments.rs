@@ -3,11 +3,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use client::ClientId;
 use inventory::Sku;
-use order::{Order, OrderStatus, PaymentTerms, Placement, provider};
+use order::{Order, OrderStatus, PaymentTerms, Placement, Refunding, provider};
 use payment_callback::{
-    Alert, AlertAction, AlertId, AlertKind, Case, CaseChanges, Decision as Judgement, DeliveryId,
-    DeliveryKey, DeliveryRecord, Effect, KnownPayment, Payment, PaymentRequest, PaymentStatus, ProviderKind,
-    QuarantinedBody, Receipt, ReceiptKey, Told, judge,
+    Alert, AlertAction, AlertId, AlertKind, Asked, AskedRefund, Case, CaseChanges, Decision as Judgement,
+    DeliveryId, DeliveryKey, DeliveryRecord, Effect, Event, KnownPayment, Payment, PaymentRequest,
+    PaymentStatus, ProviderKind, QuarantinedBody, Receipt, ReceiptKey, Told, judge,
 };
 
 use crate::announce;
@@ -40,7 +40,66 @@ pub(super) fn decide(
         PaymentCommand::AskAboutStatement(question) => {
             Ok(ask_about_statement(set, client, question, ids, now))
         }
+        PaymentCommand::NoteRefund { refund, came_of_it } => {
+            Ok(note_refund(set, client, refund, came_of_it, ids, now))
+        }
     }
+}
+
+/// Has money of an order given back by the provider that it was paid at.
+pub(super) fn refund(
+    case: &mut super::Case<'_>,
+    order: &Order,
+    refunding: Refunding,
+    askable: &[ProviderKind],
+) -> Result<Decision, Refusal> {
+    let (refund, changed) = order::refund::at_provider(order, refunding)?;
+    let skus = super::orders::with_sold_back(case, &refund);
+    let (set, client, now, ids) = (case.set, case.client, case.now, &mut *case.ids);
+    let known = known(set, client, order.payment_no.as_deref(), None);
+    let receipts: Vec<Receipt> = set
+        .receipts
+        .iter()
+        .filter(|receipt| receipt.client_id == client && receipt.payment_no == order.payment_no)
+        .cloned()
+        .collect();
+    // Money that paid the order may be another provider's than the one that was to have it.
+    if !receipts.iter().any(|receipt| askable.contains(&receipt.provider)) {
+        return Err(Refusal::RefundAtProvider);
+    }
+    let asked = asked_of(set, &receipts);
+    let known = payment_callback::Known { receipts, alerts: open_alerts(set, client), asked, ..known };
+    let mut new_id = || ids.take();
+    let mut money = Case::open(client, known, now, &mut new_id);
+    let asked = money.ask_order_refund(refund.id, refund.amount).map_err(|left| {
+        Refusal::RefundExceedsPaid { refundable: left.refundable, required: refund.amount }
+    })?;
+    debug_assert_eq!(asked.id, refund.id, "one refund has one id");
+    let made = money.close();
+    let mut changes = written(set, skus, made, ids, now);
+    changes.orders.push(changed.clone());
+    changes.order_refunds.push(refund.clone());
+    Ok(Decision { outcome: Outcome::RefundAsked(refund, changed), changes })
+}
+
+/// What came of asking a provider for a refund, where it has said nothing about the refund itself.
+fn note_refund(
+    set: &WorkingSet,
+    client: ClientId,
+    refund: &AskedRefund,
+    came_of_it: &Asked,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Decision {
+    let receipt = set.receipts.get(&refund.receipt_key());
+    let mut new_id = || ids.take();
+    let mut case = Case::open(client, known(set, client, None, receipt), now, &mut new_id);
+    let outcome = match case.note_asked(refund.id, came_of_it) {
+        Some(asked) => Outcome::RefundNoted(asked),
+        None => Outcome::NothingDue,
+    };
+    let made = case.close();
+    Decision { outcome, changes: written(set, Vec::new(), made, ids, now) }
 }
 
 /// Places an order that a payment at a provider shall pay; if the provider has told of it already, it is paid at once.
@@ -81,6 +140,7 @@ pub(super) fn place(
         receipts: receipts.cloned().collect(),
         alerts: open_alerts(set, client),
         refunds: Vec::new(),
+        asked: Vec::new(),
     };
     let placed = announce::payments::order_placed(&order, ids, now);
     let mut new_id = || ids.take();
@@ -325,7 +385,14 @@ fn known(
             None => Vec::new(),
         },
         refunds: Vec::new(),
+        asked: receipt.map(|receipt| asked_of(set, std::slice::from_ref(receipt))).unwrap_or_default(),
     }
+}
+
+/// The refunds that were asked for of these receipts, as far as they were loaded.
+fn asked_of(set: &WorkingSet, receipts: &[Receipt]) -> Vec<AskedRefund> {
+    let of_these = |asked: &&AskedRefund| receipts.iter().any(|receipt| receipt.key() == asked.receipt_key());
+    set.asked.iter().filter(of_these).cloned().collect()
 }
 
 fn order_of<'s>(set: &'s WorkingSet, payment: &Payment) -> Option<&'s Order> {
@@ -346,13 +413,24 @@ fn written(
     now: DateTime<Utc>,
 ) -> Changes {
     let events = announce::payments::of_case(&made, ids, now);
-    let CaseChanges { payments, orders, receipts, refunds, alerts, entries } = made;
+    let CaseChanges { payments, orders, receipts, refunds, alerts, asked, entries } = made;
     debug_assert!(
         payments.iter().all(|payment| payment.status != PaymentStatus::Parked || orders.is_empty()),
         "a payment without an order changes none"
     );
     let skus = with_stock_moved(set, reserved, &orders, now);
-    Changes { payments, orders, skus, receipts, refunds, alerts, entries, events, ..Changes::default() }
+    Changes {
+        payments,
+        orders,
+        skus,
+        receipts,
+        refunds,
+        alerts,
+        asked,
+        entries,
+        events,
+        ..Changes::default()
+    }
 }
 
 /// What an order reserved is sold when it is paid, and back when it has ended unpaid. Each happens once, as the state

@@ -3,7 +3,7 @@
 //! Which receipts there are under a number is asked after the number's payment was read: whoever adds a receipt changes
 //! the payment's version, so one that is added later is noticed when the batch is saved.
 
-use payment_callback::store::{alerts, deliveries, payments, receipts};
+use payment_callback::store::{alerts, asked_refunds, deliveries, payments, receipts};
 use payment_callback::{Alert, Payment, Receipt};
 
 use super::ask;
@@ -19,6 +19,9 @@ pub(super) async fn follow_names(
     set: &mut WorkingSet,
 ) -> Result<(), Fault> {
     payments_of_orders(needs, set);
+    let given_back = needs.given_back.iter().filter_map(|key| set.orders.get(key));
+    let numbers = given_back.filter_map(|order| Some((order.client_id, order.payment_no.clone()?)));
+    needs.asked_for.extend(numbers);
     let read = load_alerts(connection, &needs.alerts.iter().cloned().collect::<Vec<_>>(), false).await?;
     receipts_of_alerts(needs, &read);
     read.into_iter().for_each(|alert| set.alerts.load(alert));
@@ -72,8 +75,8 @@ pub(super) async fn load_locked(
     if is_complete(set) { Ok(()) } else { Err(Fault::Conflict(Conflict::VersionMoved)) }
 }
 
-/// Which of the deliveries, refunds and causes that the commands bring are known. A row that is added meanwhile is a unique
-/// violation.
+/// Which of the deliveries, refunds and causes that the commands bring are known; a row that is added meanwhile is a unique
+/// violation. And the refunds that were asked for of the receipts; who makes or changes one meanwhile changes its receipt.
 pub(super) async fn look_for_taken_keys(
     connection: &mut LaneConnection,
     needs: &PaymentNeeds,
@@ -95,6 +98,12 @@ pub(super) async fn look_for_taken_keys(
         let known =
             ask(connection, async |connection| alerts::causes_known(connection, causes).await).await?;
         set.causes_known.extend(known);
+    }
+    let keys: Vec<_> = set.receipts.iter().map(Row::key).collect();
+    if needs.asked && !keys.is_empty() {
+        let read =
+            ask(connection, async |connection| asked_refunds::of_receipts(connection, &keys).await).await?;
+        read.into_iter().for_each(|asked| set.asked.load(asked));
     }
     Ok(())
 }

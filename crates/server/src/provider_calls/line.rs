@@ -18,7 +18,7 @@ use crate::endpoints::Endpoint;
 use crate::routes::callbacks::take;
 
 /// What stands for the id of a request in commands that follow from a provider's answer.
-const REQUEST_ID: &str = "poller";
+pub const REQUEST_ID: &str = "poller";
 
 /// A provider that can be asked.
 #[expect(missing_debug_implementations, reason = "the application's state has nothing to show")]
@@ -124,8 +124,8 @@ impl Line {
         make: impl FnOnce(&dyn ProviderApi, Sending<'_>) -> ApiRequest,
         read: impl FnOnce(&dyn ProviderApi, &ApiResponse<'_>, DateTime<Utc>) -> Result<T, ApiFault>,
     ) -> Result<(T, Bytes), Fault> {
-        let nonce = format!("{:032x}", rand::random::<u128>());
-        let request = make(self.api(), Sending { at: self.now(), nonce: &nonce });
+        let nonce = self.nonce();
+        let request = make(self.api(), self.sending(&nonce));
         let told = match self.http.send(&request).await {
             Ok(received) => {
                 let headers: Vec<(&str, &[u8])> =
@@ -138,6 +138,16 @@ impl Line {
         };
         self.note(what, told.as_ref().err());
         told
+    }
+
+    /// Letters and digits for one request.
+    pub fn nonce(&self) -> String {
+        format!("{:032x}", rand::random::<u128>())
+    }
+
+    /// What is new in a request that is sent now.
+    pub fn sending<'n>(&self, nonce: &'n str) -> Sending<'n> {
+        Sending { at: self.now(), nonce }
     }
 
     fn note(&self, what: &'static str, fault: Option<&Fault>) {

@@ -200,6 +200,10 @@ impl ProviderApi for AlipayApi {
         Ok(RefundAnswer { state, refund_id: None, amount: None })
     }
 
+    fn tells_totals(&self) -> bool {
+        true
+    }
+
     fn query_refund(&self, refund: &RefundAsked<'_>, sending: Sending<'_>) -> ApiRequest {
         let content = json!({ "trade_no": refund.payment_id, "out_request_no": refund.refund_no });
         self.request(REFUND_QUERY, &content, sending.at)

@@ -112,6 +112,10 @@ impl ProviderApi for StandardApi {
         read_refund_object(refund, &made)
     }
 
+    fn tells_totals(&self) -> bool {
+        false
+    }
+
     fn query_refund(&self, refund: &RefundAsked<'_>, _sending: Sending<'_>) -> ApiRequest {
         self.get(&format!("/refunds/{}", percent_encoded(refund.refund_no)))
     }

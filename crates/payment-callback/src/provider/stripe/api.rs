@@ -155,6 +155,10 @@ impl ProviderApi for StripeApi {
         read_refund_object(refund, &made)
     }
 
+    fn tells_totals(&self) -> bool {
+        true
+    }
+
     /// By its id, or among the refunds of its payment: one whose answer was lost has no id yet, and our number in its
     /// metadata.
     fn query_refund(&self, refund: &RefundAsked<'_>, _sending: Sending<'_>) -> ApiRequest {

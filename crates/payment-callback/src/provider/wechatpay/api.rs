@@ -191,6 +191,10 @@ impl ProviderApi for WechatpayApi {
         read_refund_object(refund, &said)
     }
 
+    fn tells_totals(&self) -> bool {
+        false
+    }
+
     fn query_refund(&self, refund: &RefundAsked<'_>, sending: Sending<'_>) -> ApiRequest {
         let mut path = format!("/v3/refund/domestic/refunds/{}", percent_encoded(refund.refund_no));
         if let Some(sub_mchid) = &self.recipient.sub_mchid {

@@ -5,7 +5,7 @@ use axum::response::Response;
 use order::RefundId;
 use order::store::refunds;
 
-use super::RefundBody;
+use super::{RefundBody, with_asked};
 use crate::app::AppState;
 use crate::look_up::look_up;
 use crate::path::not_found;
@@ -20,6 +20,9 @@ use crate::reading::{Reading, ok};
 pub async fn get_refund(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let Reading::<RefundId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
     let pool = state.database.pool();
-    let refund = look_up(pool, || refunds::find(pool, client_id, id)).await?.ok_or_else(not_found)?;
-    Ok(ok(&RefundBody::from(refund)))
+    let found = look_up(pool, || async {
+        let found = refunds::find(pool, client_id, id).await?.into_iter().collect();
+        Ok(with_asked(pool, client_id, found).await?.pop())
+    });
+    Ok(ok(&RefundBody::from(found.await?.ok_or_else(not_found)?)))
 }

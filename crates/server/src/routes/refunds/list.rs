@@ -6,7 +6,7 @@ use order::store::refunds;
 use order::{OrderId, RefundId};
 use uuid::Uuid;
 
-use super::RefundBody;
+use super::{RefundBody, with_asked};
 use crate::app::AppState;
 use crate::look_up::look_up;
 use crate::page::{List, ListBody, Page};
@@ -30,6 +30,8 @@ pub async fn list_refunds(State(state): State<AppState>, request: Request) -> Re
     find(&state, client_id, id).await?.ok_or_else(not_found)?;
     let before = page.before.map(|position| RefundId(Uuid::from_u128(position)));
     let pool = state.database.pool();
-    let refunds = look_up(pool, || refunds::list(pool, client_id, id, before, page.fetch())).await?;
-    Ok(ok(&page.body::<_, RefundBody>(refunds, |refund| position_of(refund.id.0))))
+    let refunds = look_up(pool, || async {
+        with_asked(pool, client_id, refunds::list(pool, client_id, id, before, page.fetch()).await?).await
+    });
+    Ok(ok(&page.body::<_, RefundBody>(refunds.await?, |(refund, _)| position_of(refund.id.0))))
 }

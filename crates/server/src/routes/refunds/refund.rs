@@ -46,11 +46,13 @@ impl RequestBody for RefundOrderBody {
 
 /// Give money of an order back
 ///
-/// To the account that paid it, at once. The sum of an order's refunds never passes what was paid.
+/// To the account that paid it, at once; or by the provider that it was paid at, which is asked for it: then the refund is
+/// `pending`, and the order's figures move when the provider says that the money is back. The sum of an order's refunds,
+/// those on their way with it, never passes what was paid.
 #[utoipa::path(
     post, path = "/v1/orders/{id}/refunds", tag = "orders",
     request_body = RefundOrderBody,
-    responses((status = 201, description = "The money is back.", body = RefundBody,
+    responses((status = 201, description = "The money is back, or the provider is asked for it.", body = RefundBody,
         headers(("Location" = String, description = "The refund's path."))))
 )]
 pub async fn refund_order(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
@@ -69,6 +71,7 @@ pub async fn refund_order(State(state): State<AppState>, request: Request) -> Re
         account_id: order.as_ref().map(|order| order.account_id),
         amount: in_its_currency.transpose()?,
         reference,
+        askable: state.endpoints.askable_of(asker.client_id()).collect(),
         items,
     };
     asker.submit(&state, OPERATION, meaning, command).await

@@ -1,0 +1,288 @@
+//! Refunds that providers are asked for: each once, whatever is lost on the way.
+
+use std::time::Duration;
+
+use onefold_tests::office::Office;
+use provider_simulator::event::{Outcome, Payment, What};
+use provider_simulator::provider::PROVIDERS;
+use provider_simulator::scenario::Action;
+use provider_simulator::trouble::Kind;
+use provider_simulator::{Event, Provider};
+use serde_json::{Value, json};
+
+use crate::stage::{AMOUNT, Stage, booked, of, paid, refunded};
+
+const STRIPE: Provider = Provider::Stripe;
+const A_MINUTE: Duration = Duration::from_secs(60);
+
+/// An order that is paid at this provider, whose office knows of it, and the event that told of that.
+async fn paid_order(
+    stage: &Stage,
+    office: &Office,
+    provider: Provider,
+    number: &str,
+) -> anyhow::Result<Event> {
+    stage.place(provider, number).await?;
+    let Payment { provider_payment_id, .. } = office.happen(provider, number, AMOUNT, Action::Pay).await?;
+    let event = paid(&format!("event-{number}"), number, &provider_payment_id);
+    stage.acknowledged(provider, &event).await?;
+    assert_eq!(stage.order(number).await?["status"], "paid");
+    Ok(event)
+}
+
+/// What the provider's books say has gone back, in how many refunds.
+fn gone_back(office: &Office, provider: Provider, number: &str) -> (String, usize) {
+    office.office().read(|books| {
+        let booked = books.of_number(provider, number).expect("a payment");
+        (format!("{}", booked.refunded()), booked.refunds.len())
+    })
+}
+
+/// The number under which a provider is asked for a refund.
+fn refund_no(refund: &Value) -> String {
+    refund["id"].as_str().unwrap_or_default().replace('-', "")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_is_pending_until_its_provider_has_given_the_money_back() -> anyhow::Result<()> {
+    let office = Office::open().await?;
+    let stage = Stage::start_asking(&office.url).await?;
+    for provider in PROVIDERS {
+        let number = format!("G-{provider}");
+        paid_order(&stage, &office, provider, &number).await?;
+        let reference = |part: &str| format!("{number}-{part}");
+        let asked = stage.refund(&number, "10.00", &reference("a")).await?;
+        assert_eq!(asked.status, 201, "{}", String::from_utf8_lossy(&asked.bytes));
+        let part = asked.json();
+        assert_eq!((&part["status"], &part["failure"]), (&json!("pending"), &Value::Null));
+        let order = stage.order(&number).await?;
+        assert_eq!((&order["status"], &order["refunded_amount"]), (&json!("paid"), &json!("0.00")));
+
+        // What is on its way is taken off what is left.
+        let too_much = stage.refund(&number, "78.81", &reference("b")).await?;
+        assert_eq!(too_much.slug().as_deref(), Some("refund-exceeds-paid"));
+        assert_eq!(too_much.json()["refundable"], "78.80");
+        let again = stage.demo().post(
+            &format!("/v1/orders/{}/refunds", order["id"].as_str().unwrap_or_default()),
+            "another-key",
+            &json!({ "amount": "10.00", "reference": reference("a") }),
+        );
+        assert_eq!(again.await?.slug().as_deref(), Some("duplicate-reference"));
+
+        assert_eq!(stage.ask_for_refunds().await?, 1);
+        stage.clock.advance(Duration::from_secs(10));
+        // Alipay says of a request whether it moved money, and of a refund what became of it.
+        stage.ask_for_refunds().await?;
+        let order = stage.order(&number).await?;
+        assert_eq!(
+            (&order["status"], &order["refunded_amount"]),
+            (&json!("partially_refunded"), &json!("10.00")),
+            "{provider}"
+        );
+        assert_eq!(stage.refund_now(&part).await?["status"], "succeeded");
+
+        let rest = stage.refund(&number, "78.80", &reference("c")).await?.json();
+        stage.ask_for_refunds().await?;
+        stage.clock.advance(Duration::from_secs(10));
+        stage.ask_for_refunds().await?;
+        assert_eq!(stage.order(&number).await?["status"], "refunded");
+        assert_eq!(stage.refund_now(&rest).await?["status"], "succeeded");
+        let payment = stage.payment(&number).await?;
+        assert_eq!(booked(&payment), ["payment_settled", "payment_refunded", "payment_refunded"]);
+        assert_eq!(gone_back(&office, provider, &number), (AMOUNT.to_owned(), 2), "{provider}");
+        let path = format!("/v1/orders/{}/refunds", order["id"].as_str().unwrap_or_default());
+        let listed = stage.demo().get(&path).await?.json();
+        assert_eq!(listed["data"].as_array().map(Vec::len), Some(2));
+    }
+    stage.clock.advance(A_MINUTE);
+    assert_eq!(stage.ask_for_refunds().await?, 0, "what is over is not asked about");
+    stage.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_whose_answer_is_lost_is_asked_about_and_never_made_a_second_refund() -> anyhow::Result<()>
+{
+    let office = Office::open().await?;
+    let stage = Stage::start_asking(&office.url).await?;
+    for provider in PROVIDERS {
+        for kind in [Kind::Lost, Kind::Timeout, Kind::Error] {
+            let number = format!("L-{provider}-{kind:?}");
+            paid_order(&stage, &office, provider, &number).await?;
+            let refund = stage.refund(&number, "10.00", &number).await?.json();
+            office.trouble(&refund_no(&refund), kind, 1);
+            assert_eq!(stage.ask_for_refunds().await?, 1);
+            assert_eq!(stage.refund_now(&refund).await?["status"], "unknown", "{number}");
+            assert_eq!(stage.order(&number).await?["refunded_amount"], "0.00");
+            // It still counts as on its way.
+            let too_much = stage.refund(&number, "78.81", &format!("{number}-b")).await?;
+            assert_eq!(too_much.slug().as_deref(), Some("refund-exceeds-paid"));
+            for _ in 0..3 {
+                stage.clock.advance(Duration::from_secs(30));
+                stage.ask_for_refunds().await?;
+            }
+            assert_eq!(stage.refund_now(&refund).await?["status"], "succeeded", "{number}");
+            assert_eq!(stage.order(&number).await?["refunded_amount"], "10.00", "{number}");
+            assert_eq!(gone_back(&office, provider, &number), ("10".to_owned(), 1), "{number}");
+        }
+    }
+    stage.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_providers_callback_and_its_answer_meet_whichever_comes_first() -> anyhow::Result<()> {
+    let office = Office::open().await?;
+    let stage = Stage::start_asking(&office.url).await?;
+    for (index, provider) in PROVIDERS.into_iter().cycle().take(16).enumerate() {
+        let number = format!("M-{provider}-{index}");
+        let event = paid_order(&stage, &office, provider, &number).await?;
+        let refund = stage.refund(&number, "10.00", &number).await?.json();
+        // The provider has done it, and its answer is lost; what it knows the refund by stands in its books.
+        office.trouble(&refund_no(&refund), Kind::Lost, 1);
+        stage.ask_for_refunds().await?;
+        let told = office.office().read(|books| {
+            let booked = books.of_number(provider, &number).expect("a payment");
+            booked.refund(&refund_no(&refund)).expect("a refund").refund.clone()
+        });
+        let back = of(&event, &format!("back-{number}"), What::Refunded(told));
+        stage.clock.advance(Duration::from_secs(10));
+        match index / 4 {
+            0 => {
+                stage.acknowledged(provider, &back).await?;
+                stage.ask_for_refunds().await?;
+            }
+            1 => {
+                stage.ask_for_refunds().await?;
+                stage.acknowledged(provider, &back).await?;
+            }
+            _ => {
+                let (asked, told) =
+                    tokio::join!(stage.ask_for_refunds(), stage.acknowledged(provider, &back));
+                asked?;
+                told?;
+            }
+        }
+        stage.clock.advance(Duration::from_secs(15));
+        stage.ask_for_refunds().await?;
+        let payment = stage.payment(&number).await?;
+        assert_eq!(booked(&payment), ["payment_settled", "payment_refunded"], "{number}");
+        assert_eq!(payment["receipts"][0]["refunded_amount"], "10.00", "{number}");
+        assert_eq!(stage.order(&number).await?["refunded_amount"], "10.00", "{number}");
+        assert_eq!(stage.refund_now(&refund).await?["status"], "succeeded", "{number}");
+        assert_eq!(gone_back(&office, provider, &number).1, 1);
+    }
+    assert_eq!(stage.alerts("").await?.len(), 0);
+    stage.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_that_the_provider_refuses_fails_and_another_may_be_asked_for() -> anyhow::Result<()> {
+    let office = Office::open().await?;
+    let stage = Stage::start_asking(&office.url).await?;
+    for provider in PROVIDERS {
+        let number = format!("R-{provider}");
+        stage.place(provider, &number).await?;
+        // Money that the office does not know of cannot go back.
+        stage.acknowledged(provider, &paid(&format!("event-{number}"), &number, "4200000001")).await?;
+        let refund = stage.refund(&number, "10.00", &number).await?.json();
+        stage.ask_for_refunds().await?;
+        let failed = stage.refund_now(&refund).await?;
+        assert_eq!(failed["status"], "failed", "{provider}: {failed}");
+        assert!(failed["failure"].is_string());
+        let order = stage.order(&number).await?;
+        assert_eq!((&order["status"], &order["refunded_amount"]), (&json!("paid"), &json!("0.00")));
+        assert_eq!(stage.refund(&number, AMOUNT, &format!("{number}-b")).await?.status, 201);
+        stage.ask_for_refunds().await?;
+    }
+    let alerts = stage.alerts("kind=refund_attention&status=open").await?;
+    assert_eq!(alerts.len(), 2 * PROVIDERS.len(), "a person is asked about each");
+    stage.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_that_is_stuck_is_asked_about_until_it_is_over() -> anyhow::Result<()> {
+    let office = Office::open().await?;
+    let stage = Stage::start_asking(&office.url).await?;
+    let provider = Provider::WechatPay;
+    let event = paid_order(&stage, &office, provider, "W-0001").await?;
+    let refund = stage.refund("W-0001", "10.00", "r-1").await?.json();
+    let What::Refunded(mut stuck) = refunded(&refund_no(&refund), "10.00", "10.00") else { unreachable!() };
+    stuck.outcome = Outcome::Abnormal;
+    stage.acknowledged(provider, &of(&event, "stuck", What::Refunded(stuck.clone()))).await?;
+    assert_eq!(stage.alerts("kind=refund_attention").await?.len(), 1);
+    assert_eq!(stage.refund_now(&refund).await?["status"], "pending");
+    assert_eq!(stage.order("W-0001").await?["refunded_amount"], "0.00");
+    // A person has ended it at the provider.
+    stuck.outcome = Outcome::Done;
+    stage.acknowledged(provider, &of(&event, "done", What::Refunded(stuck))).await?;
+    assert_eq!(stage.refund_now(&refund).await?["status"], "succeeded");
+    assert_eq!(stage.order("W-0001").await?["refunded_amount"], "10.00");
+    stage.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_person_decides_to_give_back_is_asked_for_at_its_provider() -> anyhow::Result<()> {
+    let office = Office::open().await?;
+    let stage = Stage::start_asking(&office.url).await?;
+    for provider in PROVIDERS {
+        let number = format!("O-{provider}");
+        stage.place(provider, &number).await?;
+        let wrong = office.happen(provider, &number, "99.00", Action::Pay).await?;
+        let event = crate::stage::paid_with(&number, &number, &wrong.provider_payment_id, "99.00", "CNY");
+        stage.acknowledged(provider, &event).await?;
+        let alerts = stage.alerts("kind=mismatched&status=open").await?;
+        assert_eq!(stage.resolve(&alerts[0], "refund").await?.status, 200);
+        assert_eq!(stage.collected("refunds_owed").await?, "99.00");
+        stage.ask_for_refunds().await?;
+        stage.clock.advance(Duration::from_secs(10));
+        stage.ask_for_refunds().await?;
+        assert_eq!(stage.collected("refunds_owed").await?, "0.00", "{provider}");
+        assert_eq!(gone_back(&office, provider, &number), ("99".to_owned(), 1));
+        let payment = stage.payment(&number).await?;
+        assert_eq!(booked(&payment), ["payment_unapplied", "refund_owed", "owed_refunded"]);
+    }
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn a_provider_that_cannot_be_asked_is_asked_for_nothing() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    stage.place(STRIPE, "N-0001").await?;
+    let unpaid = stage.refund("N-0001", "1.00", "r-0").await?;
+    assert_eq!(unpaid.slug().as_deref(), Some("order-state-conflict"));
+    stage.acknowledged(STRIPE, &paid("evt_1", "N-0001", "pi_1")).await?;
+    let refused = stage.refund("N-0001", "1.00", "r-1").await?;
+    assert_eq!(refused.slug().as_deref(), Some("refund-at-provider"));
+    stage.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refunds_that_are_asked_for_at_once_never_pass_what_was_paid() -> anyhow::Result<()> {
+    let office = Office::open().await?;
+    let stage = Stage::start_asking(&office.url).await?;
+    let second = Stage::start_asking_on(stage.server.database.clone(), &office.url).await?;
+    paid_order(&stage, &office, STRIPE, "C-0001").await?;
+    let asking = (0..10).map(|index| {
+        let server = if index % 2 == 0 { &stage } else { &second };
+        async move { server.refund("C-0001", "20.00", &format!("r-{index}")).await }
+    });
+    let mut asked = 0;
+    for answer in futures::future::join_all(asking).await {
+        let answer = answer?;
+        match answer.status {
+            201 => asked += 1,
+            _ => assert_eq!(answer.slug().as_deref(), Some("refund-exceeds-paid")),
+        }
+    }
+    assert_eq!(asked, 4);
+    for _ in 0..4 {
+        let (one, two) = tokio::join!(stage.ask_for_refunds(), second.ask_for_refunds());
+        one?;
+        two?;
+        stage.clock.advance(Duration::from_secs(30));
+        second.clock.advance(Duration::from_secs(30));
+    }
+    assert_eq!(gone_back(&office, STRIPE, "C-0001"), ("80".to_owned(), 4));
+    assert_eq!(stage.order("C-0001").await?["refunded_amount"], "80.00");
+    second.server.shutdown().await;
+    stage.finish().await
+}
