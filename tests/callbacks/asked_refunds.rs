@@ -62,12 +62,8 @@ async fn a_refund_is_pending_until_its_provider_has_given_the_money_back() -> an
         let too_much = stage.refund(&number, "78.81", &reference("b")).await?;
         assert_eq!(too_much.slug().as_deref(), Some("refund-exceeds-paid"));
         assert_eq!(too_much.json()["refundable"], "78.80");
-        let again = stage.demo().post(
-            &format!("/v1/orders/{}/refunds", order["id"].as_str().unwrap_or_default()),
-            "another-key",
-            &json!({ "amount": "10.00", "reference": reference("a") }),
-        );
-        assert_eq!(again.await?.slug().as_deref(), Some("duplicate-reference"));
+        let again = stage.refund_under(&format!("again-{number}"), &number, "10.00", &reference("a")).await?;
+        assert_eq!(again.slug().as_deref(), Some("duplicate-reference"));
 
         assert_eq!(stage.ask_for_refunds().await?, 1);
         stage.clock.advance(Duration::from_secs(10));
@@ -89,7 +85,7 @@ async fn a_refund_is_pending_until_its_provider_has_given_the_money_back() -> an
         assert_eq!(stage.refund_now(&rest).await?["status"], "succeeded");
         let payment = stage.payment(&number).await?;
         assert_eq!(booked(&payment), ["payment_settled", "payment_refunded", "payment_refunded"]);
-        assert_eq!(gone_back(&office, provider, &number), (AMOUNT.to_owned(), 2), "{provider}");
+        assert_eq!(gone_back(&office, provider, &number), ("88.8".to_owned(), 2), "{provider}");
         let path = format!("/v1/orders/{}/refunds", order["id"].as_str().unwrap_or_default());
         let listed = stage.demo().get(&path).await?.json();
         assert_eq!(listed["data"].as_array().map(Vec::len), Some(2));
@@ -103,8 +99,9 @@ async fn a_refund_is_pending_until_its_provider_has_given_the_money_back() -> an
 async fn a_request_whose_answer_is_lost_is_asked_about_and_never_made_a_second_refund() -> anyhow::Result<()>
 {
     let office = Office::open().await?;
-    let stage = Stage::start_asking(&office.url).await?;
     for provider in PROVIDERS {
+        // A clock of its own: WeChat Pay takes no request that is signed for much later.
+        let stage = Stage::start_asking(&office.url).await?;
         for kind in [Kind::Lost, Kind::Timeout, Kind::Error] {
             let number = format!("L-{provider}-{kind:?}");
             paid_order(&stage, &office, provider, &number).await?;
@@ -117,23 +114,24 @@ async fn a_request_whose_answer_is_lost_is_asked_about_and_never_made_a_second_r
             let too_much = stage.refund(&number, "78.81", &format!("{number}-b")).await?;
             assert_eq!(too_much.slug().as_deref(), Some("refund-exceeds-paid"));
             for _ in 0..3 {
-                stage.clock.advance(Duration::from_secs(30));
+                stage.clock.advance(Duration::from_secs(20));
                 stage.ask_for_refunds().await?;
             }
             assert_eq!(stage.refund_now(&refund).await?["status"], "succeeded", "{number}");
             assert_eq!(stage.order(&number).await?["refunded_amount"], "10.00", "{number}");
             assert_eq!(gone_back(&office, provider, &number), ("10".to_owned(), 1), "{number}");
         }
+        stage.finish().await?;
     }
-    stage.finish().await
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_providers_callback_and_its_answer_meet_whichever_comes_first() -> anyhow::Result<()> {
     let office = Office::open().await?;
     let stage = Stage::start_asking(&office.url).await?;
-    for (index, provider) in PROVIDERS.into_iter().cycle().take(16).enumerate() {
-        let number = format!("M-{provider}-{index}");
+    for (round, provider) in (0..4).flat_map(|round| PROVIDERS.map(|provider| (round, provider))) {
+        let number = format!("M-{provider}-{round}");
         let event = paid_order(&stage, &office, provider, &number).await?;
         let refund = stage.refund(&number, "10.00", &number).await?.json();
         // The provider has done it, and its answer is lost; what it knows the refund by stands in its books.
@@ -144,8 +142,8 @@ async fn the_providers_callback_and_its_answer_meet_whichever_comes_first() -> a
             booked.refund(&refund_no(&refund)).expect("a refund").refund.clone()
         });
         let back = of(&event, &format!("back-{number}"), What::Refunded(told));
-        stage.clock.advance(Duration::from_secs(10));
-        match index / 4 {
+        stage.clock.advance(Duration::from_secs(6));
+        match round {
             0 => {
                 stage.acknowledged(provider, &back).await?;
                 stage.ask_for_refunds().await?;
@@ -161,7 +159,7 @@ async fn the_providers_callback_and_its_answer_meet_whichever_comes_first() -> a
                 told?;
             }
         }
-        stage.clock.advance(Duration::from_secs(15));
+        stage.clock.advance(Duration::from_secs(12));
         stage.ask_for_refunds().await?;
         let payment = stage.payment(&number).await?;
         assert_eq!(booked(&payment), ["payment_settled", "payment_refunded"], "{number}");

@@ -158,10 +158,20 @@ impl Stage {
 
     /// Asks for a refund of the order of this number.
     pub async fn refund(&self, number: &str, amount: &str, reference: &str) -> anyhow::Result<Exchange> {
+        self.refund_under(&format!("refund-{reference}"), number, amount, reference).await
+    }
+
+    pub async fn refund_under(
+        &self,
+        key: &str,
+        number: &str,
+        amount: &str,
+        reference: &str,
+    ) -> anyhow::Result<Exchange> {
         let order = self.order(number).await?;
         let path = format!("/v1/orders/{}/refunds", order["id"].as_str().context("an id")?);
         let body = json!({ "amount": amount, "reference": reference });
-        self.demo().post(&path, &format!("refund-{reference}"), &body).await
+        self.demo().post(&path, key, &body).await
     }
 
     /// The refund as it is now.

@@ -7,9 +7,10 @@
 //! - [`database_kills`]: PostgreSQL is;
 //! - [`cuts`]: a connection is cut while its commit is in flight;
 //! - [`crashes`]: the service dies after each of its steps in turn;
-//! - [`polls`]: it dies between a provider's answer and the commit of what follows from it;
+//! - [`polls`], [`asked_refunds`]: it dies between a provider's answer and the commit of what follows from it;
 //! - [`soak`]: a long time of all of it, after which nothing has grown.
 
+mod asked_refunds;
 mod callbacks;
 mod crashes;
 mod cuts;
