@@ -18,6 +18,8 @@ pub enum Change {
     Captured,
     /// Something was given back.
     Refunded,
+    /// Its provider is asked to give something back.
+    RefundAsked,
     /// It was called off.
     Cancelled,
     /// Its time was over.
@@ -28,11 +30,12 @@ pub enum Change {
 
 impl Change {
     /// Every word.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Placed,
         Self::Paid,
         Self::Captured,
         Self::Refunded,
+        Self::RefundAsked,
         Self::Cancelled,
         Self::Expired,
         Self::Corrected,
@@ -42,12 +45,15 @@ impl Change {
     pub fn between(before: Option<&Order>, after: &Order) -> Self {
         let Some(before) = before else { return Self::Placed };
         let grew = |of: fn(&Order) -> Amount| of(after).minor_units() > of(before).minor_units();
+        let figures = |order: &Order| (order.status, order.captured_amount, order.refunded_amount);
         match (before.status, after.status) {
             (was, OrderStatus::Cancelled) if was != OrderStatus::Cancelled => Self::Cancelled,
             (was, OrderStatus::Expired) if was != OrderStatus::Expired => Self::Expired,
             _ if grew(|order| order.refunded_amount) => Self::Refunded,
             (OrderStatus::Authorized, _) => Self::Captured,
             (OrderStatus::PendingPayment, OrderStatus::Paid) => Self::Paid,
+            // Nothing of it moves before the provider has said so.
+            _ if figures(before) == figures(after) => Self::RefundAsked,
             _ => Self::Corrected,
         }
     }
@@ -59,6 +65,7 @@ impl Change {
             Self::Paid => "paid",
             Self::Captured => "captured",
             Self::Refunded => "refunded",
+            Self::RefundAsked => "refund_asked",
             Self::Cancelled => "cancelled",
             Self::Expired => "expired",
             Self::Corrected => "corrected",
