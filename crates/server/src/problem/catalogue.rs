@@ -302,8 +302,8 @@ pub const ENTRIES: &[Entry] = &[
         ..refusal(Slug::RefundExceedsItems, "refund-exceeds-items", 422, "Refund exceeds items")
     },
     Entry {
-        when: "The order was paid at a provider, through which its money goes back, and not to the balance.",
-        remedy: "Refund it at the provider: its callback changes the order.",
+        when: "The order was paid at a provider, through which its money goes back, and which cannot be asked for it here.",
+        remedy: "Refund it at the provider: its callback changes the order. Or give its endpoint an `api`.",
         ..refusal(Slug::RefundAtProvider, "refund-at-provider", 409, "Refund at provider")
     },
     Entry {
