@@ -6,8 +6,8 @@ use inventory::Sku;
 use order::{Order, OrderStatus, PaymentTerms, Placement, Refunding, provider};
 use payment_callback::{
     Alert, AlertAction, AlertId, AlertKind, Asked, AskedRefund, Case, CaseChanges, Decision as Judgement,
-    DeliveryId, DeliveryKey, DeliveryRecord, Effect, KnownPayment, Payment, PaymentRequest,
-    PaymentStatus, ProviderKind, QuarantinedBody, Receipt, ReceiptKey, Told, judge,
+    DeliveryId, DeliveryKey, DeliveryRecord, Effect, KnownPayment, Payment, PaymentRequest, PaymentStatus,
+    ProviderKind, QuarantinedBody, Receipt, ReceiptKey, Told, judge,
 };
 
 use crate::announce;
