@@ -6,11 +6,11 @@ use account::{Account, AccountId, Entry, EntryId, Side};
 use chrono::{DateTime, TimeDelta, Utc};
 use client::ClientId;
 use money::{Amount, Currency};
-use order::{Order, OrderId, OrderStatus, Placement, provider::await_payment};
+use order::{Order, OrderId, OrderStatus, Placement, RefundId, provider::await_payment};
 use payment_callback::{
-    Alert, AlertAction, AlertId, Case, CaseChanges, Effect, Event, Known, Notice, Payment, PaymentRequest,
-    PaymentStatus, ProviderKind, Receipt, ReceiptKey, ReceiptRefund, ReceiptState, Refund, RefundOutcome,
-    RefundSum, ReportedAmount, ResolveRefusal, Told, refund::refund_id,
+    Alert, AlertAction, AlertId, AskedRefund, Case, CaseChanges, Effect, Event, Known, Notice, Payment,
+    PaymentRequest, PaymentStatus, ProviderKind, Receipt, ReceiptKey, ReceiptRefund, ReceiptState, Refund,
+    RefundOutcome, RefundSum, ReportedAmount, ResolveRefusal, Told, refund::refund_id,
 };
 use uuid::Uuid;
 
@@ -33,6 +33,7 @@ pub struct Books {
     pub alerts: BTreeMap<AlertId, Alert>,
     pub refunds: Vec<ReceiptRefund>,
     pub entries: Vec<Entry>,
+    pub asked: BTreeMap<RefundId, AskedRefund>,
     ids: u128,
 }
 
@@ -102,6 +103,7 @@ impl Books {
             alerts: BTreeMap::new(),
             refunds: Vec::new(),
             entries: Vec::new(),
+            asked: BTreeMap::new(),
             ids: 0,
         }
     }
@@ -180,9 +182,10 @@ impl Books {
             entry_id: EntryId(Uuid::nil()),
             client_order_no: "A-1".to_owned(),
             amount: cny(OWED),
+            items: Vec::new(),
             now: self.now,
         };
-        let order = await_payment(&account, placement, NUMBER.to_owned()).unwrap();
+        let order = await_payment(&account, placement, NUMBER.to_owned(), self.now + AWAITED).unwrap();
         let request = PaymentRequest {
             order_id: order.id,
             provider: standard(),
@@ -196,6 +199,7 @@ impl Books {
             receipts: self.receipts.values().cloned().collect(),
             alerts: self.alerts.values().cloned().collect(),
             refunds: Vec::new(),
+            asked: self.asked.values().cloned().collect(),
         };
         self.step(known, |case| case.ask_for(NUMBER, request));
     }
@@ -233,6 +237,7 @@ impl Books {
             receipts: receipt.cloned().into_iter().collect(),
             alerts: alert.into_iter().collect(),
             refunds: Vec::new(),
+            asked: self.asked.values().filter(|asked| asked.receipt_key() == *key).cloned().collect(),
         }
     }
 
@@ -257,7 +262,8 @@ impl Books {
     }
 
     fn write(&mut self, made: CaseChanges) {
-        let CaseChanges { payments, orders, receipts, refunds, alerts, entries } = made;
+        let CaseChanges { payments, orders, receipts, refunds, alerts, entries, asked } = made;
+        self.asked.extend(asked.into_iter().map(|asked| (asked.id, asked)));
         for payment in payments {
             let before = self.payment.as_ref().map_or(0, |payment| payment.version);
             assert_eq!(payment.version, before + 1, "the next version of {before}");
@@ -373,6 +379,6 @@ impl Books {
 fn account_of(side: Side) -> String {
     match side {
         Side::Collecting(account) => format!("{} {}", account.name.word(), account.currency),
-        Side::Customer { .. } => panic!("no customer's money moves here"),
+        Side::Customer { .. } | Side::Held(_) => panic!("no customer's money moves here"),
     }
 }
