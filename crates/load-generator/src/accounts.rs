@@ -51,6 +51,12 @@ impl<'a> Clerk<'a> {
         self.ask(what).await
     }
 
+    /// Says what shall be at a path.
+    pub async fn put(&mut self, what: &'static str, path: &str, body: &[&str]) -> Result<&[u8], Error> {
+        self.requests.put(&mut self.request, path, body);
+        self.ask(what).await
+    }
+
     /// Places an order under a name.
     pub async fn order(&mut self, account_id: &str, name: &str) -> Result<&[u8], Error> {
         self.requests.order(&mut self.request, account_id, name);

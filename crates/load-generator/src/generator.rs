@@ -81,7 +81,7 @@ impl fmt::Display for Progress {
 /// When the run could not be prepared or audited. What goes wrong under load stands in the report.
 pub fn run(plan: &Plan, mut watch: impl FnMut(Progress)) -> Result<Report, Error> {
     let runtime = runtime()?;
-    let run: Arc<str> = format!("{:08x}", rand::random::<u32>()).into();
+    let run = new_name();
     let requests = Requests::new(&plan.target, &plan.api_key);
     let address = runtime.block_on(resolve(plan))?;
 
@@ -118,6 +118,35 @@ pub fn run(plan: &Plan, mut watch: impl FnMut(Progress)) -> Result<Report, Error
         None
     };
     Ok(Report::of(plan, &run, &tally, not_sent, audit))
+}
+
+/// What has been prepared for a run that needs no more than accounts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) name: &'a str,
+    pub(crate) address: SocketAddr,
+    pub(crate) requests: &'a Requests,
+    pub(crate) account_ids: &'a [String],
+}
+
+/// Opens the plan's accounts and does with them what `work` does, on one thread.
+pub(crate) fn with_accounts<R>(
+    plan: &Plan,
+    mut watch: impl FnMut(Progress),
+    work: impl AsyncFnOnce(Run<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let name = new_name();
+    let requests = Requests::new(&plan.target, &plan.api_key);
+    runtime()?.block_on(async {
+        let address = resolve(plan).await?;
+        let account_ids = open_accounts(plan, &name, address, &requests, &mut watch).await?;
+        work(Run { plan, name: &name, address, requests: &requests, account_ids: &account_ids }).await
+    })
+}
+
+fn new_name() -> Arc<str> {
+    format!("{:08x}", rand::random::<u32>()).into()
 }
 
 fn runtime() -> Result<Runtime, Error> {

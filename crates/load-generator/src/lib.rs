@@ -24,6 +24,8 @@
 //! - [`generator`]: a run from its first account to its audit;
 //! - [`orders`] and [`replays`]: what one connection does; [`pace`] and [`spread`]: when, and to which account;
 //! - [`ledger`], [`tally`]: what is remembered of it; [`audit`], [`store`]: what is compared with it;
+//! - [`sale`] and [`life`]: runs of a known number of requests, a flash sale and what becomes of orders; [`volley`]: how
+//!   their requests are sent and timed;
 //! - [`accounts`]: the accounts of a run;
 //! - [`caller`], [`request`], [`connection`], [`answer`]: HTTP/1.1, as much of it as this takes.
 
@@ -35,17 +37,21 @@ pub mod connection;
 mod error;
 pub mod generator;
 pub mod ledger;
+pub mod life;
 pub mod orders;
 pub mod pace;
 pub mod plan;
 pub mod replays;
 pub mod report;
 pub mod request;
+pub mod sale;
 pub mod spread;
 pub mod store;
 pub mod tally;
+pub mod volley;
 
 pub use error::Error;
 pub use generator::run;
 pub use plan::{Pace, Plan, Spread, Target, Work};
 pub use report::Report;
+pub use sale::Sale;

@@ -43,13 +43,23 @@ impl Requests {
     pub fn post(&self, into: &mut String, path: &str, key: &str, body: &[&str]) {
         into.clear();
         into.extend(["POST ", path, &self.head, "Content-Type: application/json\r\nIdempotency-Key: ", key]);
-        let length: usize = body.iter().map(|part| part.len()).sum();
-        write!(into, "\r\nContent-Length: {length}\r\n\r\n").expect("a string takes whatever is written");
-        into.extend(body.iter().copied());
+        write_body(into, body);
+    }
+
+    /// Writes a `PUT` to `into`, in place of what is there. It needs no key: it says what shall be.
+    pub fn put(&self, into: &mut String, path: &str, body: &[&str]) {
+        into.clear();
+        into.extend(["PUT ", path, &self.head, "Content-Type: application/json"]);
+        write_body(into, body);
     }
 
     /// Writes the request that places an order. `name` is both its number and its key.
     pub fn order(&self, into: &mut String, account_id: &str, name: &str) {
+        self.order_by(into, account_id, name, "", "balance");
+    }
+
+    /// The same with what else stands in the order (a comma first, or nothing), paid by this method.
+    pub fn order_by(&self, into: &mut String, account_id: &str, name: &str, more: &str, method: &str) {
         let body = [
             r#"{"account_id":""#,
             account_id,
@@ -59,10 +69,20 @@ impl Requests {
             CURRENCY,
             r#"","amount":""#,
             &self.order_amount,
-            r#"","payment":{"method":"balance"}}"#,
+            "\"",
+            more,
+            r#","payment":{"method":""#,
+            method,
+            r#""}}"#,
         ];
         self.post(into, "/v1/orders", name, &body);
     }
+}
+
+fn write_body(into: &mut String, body: &[&str]) {
+    let length: usize = body.iter().map(|part| part.len()).sum();
+    write!(into, "\r\nContent-Length: {length}\r\n\r\n").expect("a string takes whatever is written");
+    into.extend(body.iter().copied());
 }
 
 #[cfg(test)]

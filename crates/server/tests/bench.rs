@@ -11,7 +11,7 @@ use load_generator::accounts;
 use load_generator::audit::Auditor;
 use load_generator::ledger::{Ledger, State};
 use load_generator::request::Requests;
-use load_generator::{Pace, Plan, Report, Spread, Work};
+use load_generator::{Pace, Plan, Report, Sale, Spread, Work, life, sale};
 use server::configuration::Configuration;
 use server::demo;
 use server::listen::reserve;
@@ -160,6 +160,25 @@ async fn a_refusal_is_counted_by_its_slug() {
     let plan = Plan { api_key: "nobody".to_owned(), ..plan(service.server.address()) };
     let refused = tokio::task::spawn_blocking(move || load_generator::run(&plan, |_| {})).await.unwrap();
     assert!(refused.unwrap_err().to_string().contains("unauthorized"));
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sale_sells_every_piece_once_and_orders_reach_each_of_their_ends() {
+    let service = Service::start().await;
+    let plan = plan(service.server.address());
+    let (of_sale, of_life) = tokio::task::spawn_blocking(move || {
+        (sale::run(&plan, Sale { buyers: 60, pieces: 7 }, |_| {}), life::run(&plan, 10, |_| {}))
+    })
+    .await
+    .unwrap();
+    let sold = of_sale.unwrap();
+    assert!(sold.passed, "{sold}");
+    assert_eq!((sold.orders.answered, sold.refusals.answered, sold.sold), (7, 53, 7), "{sold}");
+    let lived = of_life.unwrap();
+    assert!(lived.passed(), "{lived}");
+    let counts = [lived.authorized, lived.captured, lived.cancelled, lived.paid, lived.refunded];
+    assert_eq!(counts.map(|pace| pace.answered), [20, 10, 10, 10, 10], "{lived}");
     service.stop().await;
 }
 

@@ -1,5 +1,6 @@
 //! `onefold bench`: load on a running server, and an audit of what it did.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -8,7 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use load_generator::generator::Progress;
-use load_generator::{Pace, Plan, Report, Spread, Target, Work};
+use load_generator::{Pace, Plan, Report, Sale, Spread, Target, Work, life, sale};
+use serde::Serialize;
 use sqlx::postgres::PgConnectOptions;
 
 use super::{Options, print_line, tell};
@@ -50,6 +52,21 @@ pub struct BenchOptions {
     /// Send nothing but requests that were answered before
     #[arg(long, conflicts_with = "duplicates")]
     replays: bool,
+    /// A flash sale instead: so many buyers, each for one piece of one sku
+    #[arg(
+        long, value_name = "BUYERS", value_parser = at_least_one::<u32>,
+        conflicts_with_all = ["mode", "seconds", "warm_up", "load", "duplicates", "replays", "threads", "audit"]
+    )]
+    stock: Option<u32>,
+    /// How many pieces there are in a flash sale
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000, requires = "stock", value_parser = at_least_one::<u64>)]
+    pieces: u64,
+    /// The life of orders instead: so many captured, so many cancelled, so many refunded
+    #[arg(
+        long, value_name = "ORDERS", value_parser = at_least_one::<u32>,
+        conflicts_with_all = ["stock", "mode", "seconds", "warm_up", "load", "duplicates", "replays", "threads", "audit"]
+    )]
+    life: Option<u32>,
     /// Threads of the generator
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = at_least_one::<usize>)]
     threads: usize,
@@ -92,17 +109,36 @@ fn at_least_one<N: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<N, Str
 pub fn run(bench: &BenchOptions, options: &Options) -> anyhow::Result<()> {
     let plan = bench.plan(options)?;
     let mut progress = ProgressLine::default();
-    let report = load_generator::run(&plan, |told| progress.show(told));
+    let mut watch = |told| progress.show(told);
+    if let Some(buyers) = bench.stock {
+        let sale = Sale { buyers: usize::try_from(buyers)?, pieces: bench.pieces };
+        let report = sale::run(&plan, sale, &mut watch);
+        progress.end();
+        let report = report?;
+        return bench.tell(&report, report.passed);
+    }
+    if let Some(orders) = bench.life {
+        let report = life::run(&plan, usize::try_from(orders)?, &mut watch);
+        progress.end();
+        let report = report?;
+        return bench.tell(&report, report.passed());
+    }
+    let report = load_generator::run(&plan, &mut watch);
     progress.end();
     let report: Report = report?;
-    print_line(&if bench.json { serde_json::to_string(&report)? } else { report.to_string() })?;
-    if !report.passed() {
-        bail!("the run did not pass its audit");
-    }
-    Ok(())
+    bench.tell(&report, report.passed())
 }
 
 impl BenchOptions {
+    /// Prints what came of a run.
+    fn tell(&self, report: &(impl Serialize + Display), passed: bool) -> anyhow::Result<()> {
+        print_line(&if self.json { serde_json::to_string(report)? } else { report.to_string() })?;
+        if !passed {
+            bail!("the run did not pass its audit");
+        }
+        Ok(())
+    }
+
     fn plan(&self, options: &Options) -> anyhow::Result<Plan> {
         let database = options.database_url().map(PgConnectOptions::from_str).transpose();
         Ok(Plan {
@@ -213,6 +249,11 @@ mod tests {
             &["--replays", "--duplicates", "5"],
             &["--target", "https://x"],
             &["--api-key", "a b"],
+            &["--stock", "0"],
+            &["--stock", "9", "--seconds", "5"],
+            &["--stock", "9", "--life", "9"],
+            &["--life", "9", "--replays"],
+            &["--pieces", "9"],
         ] {
             assert!(plan(arguments).is_err(), "{arguments:?}");
         }
