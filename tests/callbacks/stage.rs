@@ -143,7 +143,9 @@ impl Stage {
     /// One round of the sweeper, now.
     pub async fn sweep(&self) -> anyhow::Result<usize> {
         let server = self.server.server();
-        Ok(sweeper::once(server.desk(), server.database(), SweepSettings::default(), &self.clock).await?)
+        Ok(sweeper::once(server.desk(), server.database(), SweepSettings::default(), &self.clock)
+            .await?
+            .swept)
     }
 
     /// One round of asking providers, now; answers about how many payments.

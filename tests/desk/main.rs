@@ -9,3 +9,4 @@ mod gate;
 mod interleavings;
 mod lost_commits;
 mod observe;
+mod sweeps;

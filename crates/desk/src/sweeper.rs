@@ -30,10 +30,11 @@ use crate::command::PaymentCommand;
 use crate::schema::Database;
 use crate::{Answered, Clock, Command, Desk, Request};
 
-/// The pause between two rounds: so late may something due be reached.
+/// The pause after a round that has reached all that is due: so late may something due be reached.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How many commands of a client and a kind are submitted at once.
+/// How many commands of a client and a kind are submitted at once. No more than these are ever on their way, so an order
+/// that comes in the midst of a backlog has as many before it in its lane's queue at the most, however long that is.
 const DUE_MAX: i64 = 100;
 
 /// How many batches of them one round submits, so that one client's backlog does not keep the others waiting.
@@ -191,7 +192,17 @@ impl Due {
     }
 }
 
-/// Sweeps until `stop`.
+/// What one round came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Round {
+    /// How many commands had run.
+    pub swept: usize,
+    /// Whether a client had as much due of a kind as a round submits, so that there may be more: the next round makes
+    /// headway too, and no pause is due before it.
+    pub more: bool,
+}
+
+/// Sweeps until `stop`. It pauses when all that is due has been reached, or when nothing can be done about it now.
 pub async fn run(
     desk: Desk,
     database: Database,
@@ -199,44 +210,49 @@ pub async fn run(
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 ) {
+    let mut pause = PAUSE;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            () = sleep(PAUSE) => {}
+            () = sleep(pause) => {}
         }
-        match once(&desk, &database, settings, clock.as_ref()).await {
-            Ok(0) => {}
-            Ok(swept) => tracing::debug!(swept, "swept what was due"),
-            Err(error) => tracing::debug!(%error, "cannot sweep now"),
+        let round = once(&desk, &database, settings, clock.as_ref()).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "cannot sweep now");
+            Round::default()
+        });
+        if round.swept > 0 {
+            tracing::debug!(swept = round.swept, "swept what was due");
         }
+        pause = if round.more { Duration::ZERO } else { PAUSE };
     }
 }
 
-/// One round; answers how many commands had run.
+/// One round.
 pub async fn once(
     desk: &Desk,
     database: &Database,
     settings: SweepSettings,
     clock: &dyn Clock,
-) -> sqlx::Result<usize> {
+) -> sqlx::Result<Round> {
     let pool = database.pool();
-    let mut swept = 0;
+    let mut round = Round::default();
     let clients = client::store::all_client_ids(pool).await?;
     for Source { clients: having, due } in SOURCES {
         for client in having(pool, &clients, &Moment { now: clock.now(), settings }).await? {
-            for _ in 0..BATCHES_MAX {
+            for batch in 1..=BATCHES_MAX {
                 let due = due(pool, client, &Moment { now: clock.now(), settings }).await?;
                 let full = i64::try_from(due.len()).is_ok_and(|count| count == DUE_MAX);
                 let requests = due.into_iter().map(|due| desk.submit(due.into_request(client), None));
                 let replies = join_all(requests).await;
                 let ran = replies.iter().filter(|reply| matches!(reply.answered, Answered::Ran(_))).count();
-                swept += ran;
+                round.swept += ran;
                 // Whoever makes no headway (another server is at it, the database is away) does not insist.
                 if !full || ran == 0 {
                     break;
                 }
+                round.more |= batch == BATCHES_MAX;
             }
         }
     }
-    Ok(swept)
+    Ok(round)
 }
