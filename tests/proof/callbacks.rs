@@ -57,7 +57,7 @@ async fn a_death_around_the_commit_of_a_callback_leaves_one_effect_and_a_retry_i
         assert_eq!(placed.status, 201, "{}", String::from_utf8_lossy(&placed.bytes));
         program.kill().await?;
 
-        let mut doomed = Program::failing_with_demo(&url, &format!("{}=return", step.name())).await?;
+        let mut doomed = Program::failing(&url, &format!("{}=return", step.name())).await?;
         assert_eq!(deliver(&doomed.demo(), &number).await?, None, "{} is not acknowledged", step.name());
         doomed.crashed().await?;
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use desk::Step;
-use onefold_tests::database::audit;
 use onefold_tests::own_cluster::OwnCluster;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
@@ -93,17 +92,14 @@ async fn a_process_that_dies_after_any_step_leaves_one_effect_for_each_name() ->
     }
     let program = Program::again(&url).await?;
     replayed += ledger.replay(&program.demo(), None).await?;
+    ledger.agrees(&program.demo(), &database).await?;
     program.kill().await?;
-    let (books, counts) = (audit(&database).await, ledger.counts());
-    assert_eq!(u64::try_from(books.orders)?, counts.orders);
-    assert_eq!(u64::try_from(books.order_payments)?, counts.orders);
-    assert_eq!(u64::try_from(books.records)?, counts.names);
-    assert_eq!(u64::try_from(books.completed)?, counts.names - counts.refused);
     eprintln!(
         "{crashes} crashes, {} after each step: {} requests, {asked_again} open and asked again, \
-         {replayed} replays, {counts:?}",
+         {replayed} replays, {:?}",
         PASSED.len(),
-        ledger.sent()
+        ledger.sent(),
+        ledger.counts()
     );
     cluster.stop().await
 }

@@ -1,7 +1,7 @@
 //! Clients whose keys are known, and the ledger of what each was told.
 //!
-//! A client asks for orders on one hot account and on many others, for transfers, and for what must be refused; now and
-//! then it sends the same request twice at once, hangs up before it is answered, or asks again for what it was told long
+//! A client asks for orders on one hot account and on many others, for transfers, for what must be refused, and for holds
+//! and orders that live on ([`lives`](crate::lives)): captured in parts, released, cancelled, refunded; now and then it sends the same request twice at once, hangs up before it is answered, or asks again for what it was told long
 //! ago. A key that has no answer which stays is open, and is asked for again when the trouble is over.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,21 +10,24 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use futures::stream::{self, StreamExt};
+use onefold_tests::database::audit;
 use onefold_tests::http::{ALICE, Caller, Exchange, order_body};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use serde_json::{Value, json};
+use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::lives::{self, Deed, Lives};
 use crate::program::DEADLINE;
 
 /// How many accounts there are beside the hot one.
 const ACCOUNTS: usize = 24;
 
 /// How long a client waits before it asks again. A real one goes by `Retry-After`; these tests are in a hurry.
-const ASK_AGAIN: Duration = Duration::from_millis(20);
+pub const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How many keys are asked for at once when the trouble is over.
 const AT_ONCE: usize = 32;
@@ -38,17 +41,22 @@ fn is_passing(exchange: &Exchange) -> bool {
 
 /// A request under a key.
 #[derive(Clone, Debug)]
-struct Asked {
-    key: String,
-    path: &'static str,
-    body: Value,
-    /// The status of every answer that stays.
-    expected: u16,
+pub struct Asked {
+    /// The key.
+    pub key: String,
+    /// Where it is posted to.
+    pub path: String,
+    /// What is posted.
+    pub body: Value,
+    /// The statuses that an answer which stays may have: more than one if what else happens decides.
+    pub expected: &'static [u16],
+    /// What it does to something that lives on, if it succeeds.
+    pub deed: Option<Deed>,
 }
 
 impl Asked {
     async fn send(&self, caller: &Caller) -> anyhow::Result<Exchange> {
-        caller.post(self.path, &self.key, &self.body).await
+        caller.post(&self.path, &self.key, &self.body).await
     }
 
     /// Sends it until there is an answer that stays.
@@ -82,6 +90,7 @@ struct Kept {
     answered: Vec<(Asked, Exchange)>,
     open: Vec<Asked>,
     counts: Counts,
+    lives: Lives,
     /// What was told and must not have been.
     wrong: Vec<String>,
 }
@@ -93,7 +102,9 @@ pub struct Counts {
     pub names: u64,
     /// Of these, orders that were placed.
     pub orders: u64,
-    /// Of these, refusals.
+    /// Of the orders, those that were paid from the balance.
+    pub paid: u64,
+    /// Of the names, refusals.
     pub refused: u64,
 }
 
@@ -104,7 +115,13 @@ impl Ledger {
         let mut answered = Vec::new();
         for number in 0..ACCOUNTS {
             let body = json!({ "owner": format!("owner-{number}"), "currency": "CNY" });
-            let asked = Asked { key: format!("open-{number}"), path: "/v1/accounts", body, expected: 201 };
+            let asked = Asked {
+                key: format!("open-{number}"),
+                path: "/v1/accounts".to_owned(),
+                body,
+                expected: &[201],
+                deed: None,
+            };
             let opened = asked.send_until_answered(caller).await?;
             let id = opened.json()["id"].as_str().context("an account's id")?.to_owned();
             answered.push((asked, opened));
@@ -114,6 +131,7 @@ impl Ledger {
             ensure!(deposited.status == 201, "{}", String::from_utf8_lossy(&deposited.bytes));
             accounts.push(id);
         }
+        let skus = lives::put_skus(caller).await?;
         let ledger = Self(Arc::new(Inner {
             accounts,
             kept_max,
@@ -126,6 +144,7 @@ impl Ledger {
             // Its deposit.
             ledger.kept().counts.names += 1;
         }
+        ledger.kept().counts.names += skus;
         Ok(ledger)
     }
 
@@ -203,6 +222,20 @@ impl Ledger {
         Ok(count)
     }
 
+    /// Whether the books have what was answered, and nothing else: as many orders, payments and records, and every hold
+    /// and order that lives on as the answers about it say. Nothing may be open.
+    pub async fn agrees(&self, caller: &Caller, database: &PgConnectOptions) -> anyhow::Result<()> {
+        let followed = self.kept().lives.all();
+        let becoming = followed.iter().map(|life| life.has_become(caller));
+        let looked = stream::iter(becoming).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await;
+        looked.into_iter().collect::<anyhow::Result<()>>()?;
+        let (books, counts) = (audit(database).await, self.counts());
+        let told = [counts.orders, counts.paid, counts.names, counts.names - counts.refused];
+        let there = [books.orders, books.order_payments, books.records, books.completed].map(u64::try_from);
+        ensure!(there == told.map(Ok), "told were {counts:?}, and there is {books:?}");
+        Ok(())
+    }
+
     /// Whether nobody was told what must not be told.
     pub fn nothing_wrong(&self) -> anyhow::Result<()> {
         let kept = self.kept();
@@ -249,13 +282,23 @@ impl Ledger {
         let order = |account: &str, amount: &str, expected| Asked {
             body: order_body(account, &key, amount),
             key: key.clone(),
-            path: "/v1/orders",
+            path: "/v1/orders".to_owned(),
             expected,
+            deed: None,
         };
         match random.random_range(0..100) {
-            0..40 => order(ALICE, "0.01", 201),
-            40..85 => order(&self.0.accounts[any(&mut random)], "0.01", 201),
-            85..92 => order(&self.0.accounts[any(&mut random)], "1000000.00", 402),
+            0..20 => order(ALICE, "0.01", &[201]),
+            20..40 => order(&self.0.accounts[any(&mut random)], "0.01", &[201]),
+            40..44 => order(&self.0.accounts[any(&mut random)], "1000000.00", &[402]),
+            44..58 => {
+                let account = &self.0.accounts[any(&mut random)];
+                let account = if random.random_bool(0.3) { ALICE } else { account };
+                lives::placing(key, account, &mut random)
+            }
+            58..93 => {
+                let followed = self.kept().lives.following_up(key.clone(), &mut random);
+                followed.unwrap_or_else(|| lives::placing(key, ALICE, &mut random))
+            }
             _ => {
                 let from = any(&mut random);
                 let to = (from + random.random_range(1..self.0.accounts.len())) % self.0.accounts.len();
@@ -263,7 +306,7 @@ impl Ledger {
                     "from_account_id": self.0.accounts[from], "to_account_id": self.0.accounts[to],
                     "amount": "0.01", "currency": "CNY", "reference": key,
                 });
-                Asked { key, path: "/v1/transfers", body, expected: 201 }
+                Asked { key, path: "/v1/transfers".to_owned(), body, expected: &[201], deed: None }
             }
         }
     }
@@ -332,13 +375,20 @@ impl Ledger {
     /// Notes an answer that stays.
     fn note(&self, asked: Asked, answer: Exchange) {
         let mut kept = self.kept();
-        if answer.status != asked.expected {
+        if !asked.expected.contains(&answer.status) {
             let body = String::from_utf8_lossy(&answer.bytes).into_owned();
             kept.wrong.push(format!("{} is told {} {body}", asked.key, answer.status));
         }
         kept.counts.names += 1;
-        kept.counts.orders += u64::from(answer.status == 201 && asked.path == "/v1/orders");
-        kept.counts.refused += u64::from(answer.status == 402);
+        let is_order = answer.status == 201 && asked.path == "/v1/orders";
+        kept.counts.orders += u64::from(is_order);
+        kept.counts.paid += u64::from(is_order && asked.body["payment"]["method"] == "balance");
+        kept.counts.refused += u64::from(answer.status >= 400);
+        if let Some(deed) = &asked.deed
+            && answer.status < 300
+        {
+            kept.lives.note(deed, &answer.json());
+        }
         if kept.answered.len() < self.0.kept_max {
             kept.answered.push((asked, answer));
         } else {

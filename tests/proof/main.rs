@@ -2,6 +2,7 @@
 //! taken back.
 //!
 //! - [`load`]: clients whose keys are known, and the ledger of what each was told;
+//! - [`lives`]: holds and orders that live on after they were placed, and what must have become of them;
 //! - [`program`]: the service in a process of its own, which may die;
 //! - [`kills`]: the service is killed at random moments;
 //! - [`database_kills`]: PostgreSQL is;
@@ -16,6 +17,7 @@ mod crashes;
 mod cuts;
 mod database_kills;
 mod kills;
+mod lives;
 mod load;
 mod polls;
 mod program;

@@ -31,19 +31,15 @@ impl Program {
         Self::start(database_url, &["--demo"], None, "").await
     }
 
-    /// Starts one on a database that another has made, and waits until it listens.
+    /// Starts one on a database that another has made, and waits until it listens. It has the demo's endpoints, without
+    /// which no order could await a provider's payment.
     pub async fn again(database_url: &str) -> anyhow::Result<Self> {
-        Self::start(database_url, &["--no-migrate"], None, "").await
+        Self::start(database_url, &["--demo", "--no-migrate"], None, "").await
     }
 
-    /// Starts one that has these failpoints.
+    /// Starts such a one that has these failpoints.
     pub async fn failing(database_url: &str, failpoints: &str) -> anyhow::Result<Self> {
-        Self::start(database_url, &["--no-migrate"], Some(failpoints), "").await
-    }
-
-    /// Starts one that has these failpoints, and the demo's endpoints.
-    pub async fn failing_with_demo(database_url: &str, failpoints: &str) -> anyhow::Result<Self> {
-        Self::start(database_url, &["--demo"], Some(failpoints), "").await
+        Self::start(database_url, &["--demo", "--no-migrate"], Some(failpoints), "").await
     }
 
     /// Starts one that has these failpoints, if any, the demo's endpoints, and these lines in its configuration.
@@ -58,7 +54,7 @@ impl Program {
     /// Starts one that remembers so many MB of its answers.
     pub async fn remembering(database_url: &str, megabytes: u32) -> anyhow::Result<Self> {
         let configuration = format!("[desk]\nremembered_mb = {megabytes}\n");
-        Self::start(database_url, &["--no-migrate"], None, &configuration).await
+        Self::start(database_url, &["--demo", "--no-migrate"], None, &configuration).await
     }
 
     async fn start(

@@ -104,9 +104,9 @@ pub struct Books {
     pub entries: i64,
     /// Journal rows that pay an order.
     pub order_payments: i64,
-    /// Records.
+    /// Records of what clients asked for.
     pub records: i64,
-    /// Records of a success.
+    /// Of these, the records of a success.
     pub completed: i64,
     /// Events in the outbox.
     pub events: i64,
@@ -138,8 +138,12 @@ pub async fn audit(options: &PgConnectOptions) -> Books {
         (&mut books.orders, "SELECT count(*) FROM orders"),
         (&mut books.entries, "SELECT count(*) FROM journal_entries"),
         (&mut books.order_payments, "SELECT count(*) FROM journal_entries WHERE kind = 'order_payment'"),
-        (&mut books.records, "SELECT count(*) FROM idempotency_records"),
-        (&mut books.completed, "SELECT count(*) FROM idempotency_records WHERE status = 'completed'"),
+        (&mut books.records, "SELECT count(*) FROM idempotency_records WHERE operation NOT LIKE 'expire %'"),
+        (
+            &mut books.completed,
+            "SELECT count(*) FROM idempotency_records
+             WHERE status = 'completed' AND operation NOT LIKE 'expire %'",
+        ),
         (&mut books.events, "SELECT count(*) FROM outbox_events"),
     ] {
         *count = sqlx::query_scalar(query).fetch_one(&mut connection).await.expect("a count");
