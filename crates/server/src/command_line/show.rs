@@ -4,8 +4,8 @@
 //! may be any client's. What it shows is what the API answers, member for member; `--json` prints just that.
 //!
 //! - this file: the command, and how the thing that was asked for is found;
-//! - [`documents`]: the API's answers, put together;
-//! - [`table`]: rows and columns.
+//! - `documents`: the API's answers, put together;
+//! - `table`: rows and columns.
 
 mod documents;
 mod pages;
