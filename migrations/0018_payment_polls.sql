@@ -6,6 +6,10 @@
 -- again. A constant default is no rewrite of the table, and the version before this one goes on inserting without it.
 ALTER TABLE payments ADD COLUMN next_poll_at TIMESTAMPTZ NOT NULL DEFAULT '-infinity';
 
+-- What was over long before this version is not asked about any more: it would stand before everybody whose turn it is.
+UPDATE payments SET next_poll_at = 'infinity'
+WHERE status IN ('expired', 'closed') AND expires_at < now() - interval '1 day';
+
 -- What has expired or was closed here may have been paid there all the same.
 CREATE INDEX payments_to_poll ON payments (client_id, provider, next_poll_at)
     WHERE status IN ('pending', 'expired', 'closed') AND next_poll_at < 'infinity';

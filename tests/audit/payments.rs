@@ -92,6 +92,7 @@ async fn with_payments() -> anyhow::Result<Database> {
         alert_id: alert,
         action: AlertAction::Refund,
         note: "paid twice".to_owned(),
+        askable: Vec::new(),
     };
     let resolving = Request {
         operation: "POST /v1/payment-alerts/{id}/resolve",

@@ -109,17 +109,26 @@ fn clients_with_payments_due<'a>(
     payments::clients_due(pool, clients, moment.now).boxed()
 }
 
+/// Payments whose time is over.
+///
+/// Their names, as those of holds, have the minute in them: a clock that is put back between the look and the decision has
+/// a payment found not due, and the record of that must not answer for ever. That a payment ends once is its version's care.
 fn payments_due<'a>(pool: &'a PgPool, client: ClientId, moment: &'a Moment) -> Looked<'a, Due> {
     async move {
+        let minute = minute_of(moment);
         let due = payments::due(pool, client, moment.now, DUE_MAX).await?;
         let expire = |(payment_no, version): (String, i64)| Due {
             operation: "expire payment",
-            name: vec![payment_no.clone(), version.to_string()],
+            name: vec![payment_no.clone(), version.to_string(), minute.clone()],
             command: Command::Payment(PaymentCommand::Expire { payment_no }),
         };
         Ok(due.into_iter().map(expire).collect())
     }
     .boxed()
+}
+
+fn minute_of(moment: &Moment) -> String {
+    (moment.now.timestamp() / 60).to_string()
 }
 
 fn clients_with_holds_due<'a>(
@@ -132,11 +141,10 @@ fn clients_with_holds_due<'a>(
 
 /// Holds of clients and of orders, which end with them.
 ///
-/// Their names have the minute in them, unlike others: a clock that is put back between the look and the decision has a
-/// hold refused as not due, and the record of that must not answer for ever. That a hold ends once is its version's care.
+/// Of the minute in their names see [`payments_due`]: a hold that is not due is refused, and that is recorded too.
 fn holds_due<'a>(pool: &'a PgPool, client: ClientId, moment: &'a Moment) -> Looked<'a, Due> {
     async move {
-        let minute = (moment.now.timestamp() / 60).to_string();
+        let minute = minute_of(moment);
         let due = holds::due(pool, client, moment.now, DUE_MAX).await?;
         let expire = |hold: Hold| {
             let (name, account_id) = (vec![hold.id.to_string(), minute.clone()], Some(hold.account_id));

@@ -135,8 +135,11 @@ impl Case<'_> {
     pub fn ask_order_refund(&mut self, id: RefundId, amount: Amount) -> Result<AskedRefund, NothingLeft> {
         let order_id = self.order().expect("an order's refund is asked for with the order").id;
         let left = |receipt: &Receipt| {
-            let applied = receipt.funds.map_or(0, |funds| minor(funds.applied));
-            applied - self.open_of_orders(&receipt.key())
+            let key = receipt.key();
+            let (applied, received) =
+                receipt.funds.map_or((0, 0), |funds| (minor(funds.applied), minor(funds.received)));
+            // What the provider says has gone back is gone, also where its word does not fit and is not booked.
+            applied.min(received - self.succeeded_of(&key)) - self.open_of_orders(&key)
         };
         let best =
             self.receipt_keys().into_iter().filter_map(|key| self.receipt(&key)).max_by_key(|one| left(one));
@@ -208,12 +211,15 @@ impl Case<'_> {
         };
         let key = told.payment_id.as_str();
         let found = self.all_asked().filter(|asked| asked.provider_payment_id == key).find(names);
-        let Some(asked) = found.filter(|asked| asked.is_open()).cloned() else { return };
+        // That the money is back is true also where an answer before it was taken for a refusal.
+        let is_back = told.outcome == RefundOutcome::Succeeded;
+        let ends = |asked: &&AskedRefund| asked.is_open() || (is_back && asked.status == AskedStatus::Failed);
+        let Some(asked) = found.filter(ends).cloned() else { return };
         let provider_refund_id = told.refund_id.clone().or(asked.provider_refund_id.clone());
         let asked = AskedRefund { provider_refund_id, ..asked };
         match told.outcome {
             RefundOutcome::Succeeded => {
-                self.set_asked(AskedRefund { status: AskedStatus::Succeeded, ..asked });
+                self.set_asked(AskedRefund { status: AskedStatus::Succeeded, failure: None, ..asked });
             }
             RefundOutcome::Closed => self.fail_asked(asked, "closed by the provider".to_owned()),
             // It is not over: a person acts at the provider.

@@ -22,6 +22,8 @@ pub enum PaymentCommand {
         action: AlertAction,
         /// Why.
         note: String,
+        /// The providers that can be asked for a refund.
+        askable: Vec<ProviderKind>,
     },
     /// Expire a payment whose time is over.
     Expire {

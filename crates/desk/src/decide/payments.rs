@@ -29,8 +29,11 @@ pub(super) fn decide(
 ) -> Result<Decision, Refusal> {
     match command {
         PaymentCommand::TakeCallback(callback) => Ok(take_callback(set, client, callback, ids, now)),
-        PaymentCommand::ResolveAlert { alert_id, action, note } => {
-            resolve(set, client, *alert_id, *action, note, ids, now)
+        PaymentCommand::ResolveAlert { alert_id, action, note, askable } => {
+            let mut decision = resolve(set, client, *alert_id, *action, note, ids, now)?;
+            // Whoever cannot be asked gives the money back by a person's hand, and tells of it.
+            decision.changes.asked.retain(|asked| askable.contains(&asked.provider));
+            Ok(decision)
         }
         PaymentCommand::Expire { payment_no } => Ok(expire(set, client, payment_no, ids, now)),
         PaymentCommand::AskAboutUnmatched { provider, provider_payment_id } => {
@@ -64,7 +67,8 @@ pub(super) fn refund(
         .cloned()
         .collect();
     // Money that paid the order may be another provider's than the one that was to have it.
-    if !receipts.iter().any(|receipt| askable.contains(&receipt.provider)) {
+    let has_paid = |receipt: &&Receipt| receipt.funds.is_some_and(|funds| !funds.applied.is_zero());
+    if !receipts.iter().filter(has_paid).any(|receipt| askable.contains(&receipt.provider)) {
         return Err(Refusal::RefundAtProvider);
     }
     let asked = asked_of(set, &receipts);

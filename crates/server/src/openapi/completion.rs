@@ -3,8 +3,8 @@
 use account::{AccountStatus, EntryKind, HoldStatus, MovementKind};
 use http::Method;
 use idempotency::RecordStatus;
-use order::{Change, OrderStatus, PaymentMethod, RefundStatus};
-use payment_callback::{AlertAction, AlertKind, PaymentStatus, ProviderKind, ReceiptState};
+use order::{Change, OrderStatus, PaymentMethod};
+use payment_callback::{AlertAction, AlertKind, AskedStatus, PaymentStatus, ProviderKind, ReceiptState};
 use serde_json::Value;
 use utoipa::Modify;
 use utoipa::openapi::example::ExampleBuilder;
@@ -307,7 +307,8 @@ fn enumerate_words(schemas: &mut Schemas) {
     let account_statuses = [AccountStatus::Open, AccountStatus::Closed].map(AccountStatus::as_str).to_vec();
     let order_statuses = OrderStatus::ALL.map(OrderStatus::as_str).to_vec();
     let hold_statuses = HoldStatus::ALL.map(HoldStatus::as_str).to_vec();
-    let refund_statuses = vec![RefundStatus::Succeeded.as_str()];
+    // Of those that a provider is asked for; to a balance it succeeds at once.
+    let refund_statuses = AskedStatus::ALL.map(AskedStatus::as_str).to_vec();
     let methods = [PaymentMethod::Balance, PaymentMethod::Hold, PaymentMethod::Provider];
     let methods = methods.map(PaymentMethod::as_str).to_vec();
     let providers: Vec<&str> = ProviderKind::all().map(ProviderKind::word).collect();

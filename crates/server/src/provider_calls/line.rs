@@ -10,6 +10,7 @@ use desk::{Answered, Clock};
 use payment_callback::api::{ApiFault, ApiRequest, ApiResponse, ProviderApi, Sending};
 use payment_callback::{Delivery, DeliveryFingerprint, Notice};
 use thiserror::Error;
+use tokio::sync::Semaphore;
 
 use super::circuit::Circuit;
 use super::exchange::{HttpClient, Unanswered};
@@ -28,6 +29,8 @@ pub struct Line {
     http: HttpClient,
     state: AppState,
     at_once_max: usize,
+    /// One for each request that may be under way at once, whatever it is about.
+    places: Semaphore,
     circuit: Mutex<Circuit>,
 }
 
@@ -85,7 +88,8 @@ impl Line {
         at_once_max: usize,
     ) -> Self {
         assert!(endpoint.provider.api().is_some(), "a line leads to somebody who can be asked");
-        Self { endpoint, client_id, http, state, at_once_max, circuit: Mutex::default() }
+        let places = Semaphore::new(at_once_max);
+        Self { endpoint, client_id, http, state, at_once_max, places, circuit: Mutex::default() }
     }
 
     /// The endpoint that it belongs to.
@@ -124,6 +128,7 @@ impl Line {
         make: impl FnOnce(&dyn ProviderApi, Sending<'_>) -> ApiRequest,
         read: impl FnOnce(&dyn ProviderApi, &ApiResponse<'_>, DateTime<Utc>) -> Result<T, ApiFault>,
     ) -> Result<(T, Bytes), Fault> {
+        let _place = self.places.acquire().await.expect("nobody closes it");
         let nonce = self.nonce();
         let request = make(self.api(), self.sending(&nonce));
         let told = match self.http.send(&request).await {

@@ -3,7 +3,7 @@
 //! | request | answer |
 //! | --- | --- |
 //! | `GET /payments?order_id=…` | `{"data":[payment, …]}`: the payments under our number |
-//! | `GET /payments/{payment_id}` | payment: `{"payment_id","order_id","amount","currency","status","refunded_amount"}` |
+//! | `GET /payments/{payment_id}` | payment: `{"payment_id","order_id","amount","currency","status"}` |
 //! | `POST /refunds` `{"payment_id","reference","amount"}` | refund; the same `reference` is the same refund |
 //! | `GET /refunds/{reference}` | refund: `{"refund_id","reference","payment_id","order_id","amount","currency","status"}` |
 //!
@@ -21,7 +21,7 @@ use crate::api::{
     RefundAsked, RefundState, Sending, learnt,
 };
 use crate::configuration::is_a_bearer_key;
-use crate::event::{Event, Notice, Refund, RefundOutcome, RefundSum};
+use crate::event::{Event, Notice};
 use crate::form::{encode, percent_encoded};
 use crate::json::Json;
 use crate::provider::{ConfigFault, Rejection};
@@ -154,11 +154,7 @@ fn read_payment(payment: &Json) -> Result<Vec<Notice>, Rejection> {
     let payment_no = our_number(payment.text("order_id"));
     let payment_id = provider_id(payment.text("payment_id"))?;
     let event = match status {
-        "paid" => Event::PaymentSucceeded {
-            payment_no: payment_no.clone(),
-            payment_id: payment_id.clone(),
-            amount: amount(payment, "amount"),
-        },
+        "paid" => Event::PaymentSucceeded { payment_no, payment_id, amount: amount(payment, "amount") },
         "closed" => {
             return Ok(vec![learnt(
                 status,
@@ -175,21 +171,8 @@ fn read_payment(payment: &Json) -> Result<Vec<Notice>, Rejection> {
         }
         _ => return Ok(vec![learnt(status, Event::Noted { payment_no }, "")]),
     };
-    let mut notices = vec![learnt(status, event, "")];
-    let refunded = amount(payment, "refunded_amount");
-    if refunded.exact().is_some_and(|refunded| !refunded.is_zero()) {
-        let refund = Refund {
-            payment_no,
-            payment_id,
-            refund_id: None,
-            refund_no: None,
-            sum: RefundSum::RunningTotal(refunded),
-            outcome: RefundOutcome::Succeeded,
-            paid: Some(amount(payment, "amount")),
-        };
-        notices.push(learnt("refunded", Event::Refunded(refund), ""));
-    }
-    Ok(notices)
+    // How much of it went back, its refunds tell, each by its id: a total beside them would count them twice.
+    Ok(vec![learnt(status, event, "")])
 }
 
 fn read_refund_object(refund: &RefundAsked<'_>, said: &Json) -> Result<RefundAnswer, ApiFault> {

@@ -104,6 +104,8 @@ impl WechatpayApi {
                 Ok(Some((said, &key.id)))
             }
             (404, Some("ORDER_NOT_EXIST" | "ORDERNOTEXIST" | "RESOURCE_NOT_EXISTS")) => Ok(None),
+            // About the one refund: the merchant's balance, or the payer's account.
+            (403, Some("NOT_ENOUGH" | "USER_ACCOUNT_ABNORMAL")) => Err(ApiFault::refused(code)),
             (401 | 403, _) => Err(ApiFault::unauthorised(code)),
             (429 | 500.., _) => Err(ApiFault::Unavailable { status }),
             (_, Some(code)) => Err(ApiFault::refused(Some(code))),

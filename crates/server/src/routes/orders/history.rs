@@ -60,8 +60,8 @@ pub enum ByBody {
 /// A version of an order.
 #[derive(Serialize, ToSchema, Debug)]
 pub struct OrderChangeBody {
-    /// What happened: `placed`, `paid`, `captured`, `refunded`, `cancelled`, `expired`, or `corrected` where a provider told
-    /// of another amount than before.
+    /// What happened: `placed`, `paid`, `captured`, `refunded`, `refund_asked`, `cancelled`, `expired`, or `corrected` where
+    /// a provider told of another amount than before.
     change: &'static str,
     /// The order's version that it made.
     #[schema(minimum = 1)]

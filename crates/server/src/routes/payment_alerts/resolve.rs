@@ -72,6 +72,7 @@ pub async fn resolve_payment_alert(
         .path("id", &alert_id.to_string())
         .field("action", action.as_str())
         .field("note", &note);
-    let command = Command::Payment(PaymentCommand::ResolveAlert { alert_id, action, note });
+    let askable = state.endpoints.askable_of(asker.client_id()).collect();
+    let command = Command::Payment(PaymentCommand::ResolveAlert { alert_id, action, note, askable });
     asker.submit(&state, OPERATION, meaning, command).await
 }

@@ -108,8 +108,12 @@ fn condition(headers: &HeaderMap) -> Result<SkuCondition, Problem> {
         let texts = values.iter().flat_map(|value| value.to_str().unwrap_or_default().split(','));
         (!values.is_empty()).then(|| texts.map(|tag| tag.trim().to_owned()).collect())
     };
-    if let Some(tags) = tags(header::IF_NONE_MATCH) {
-        return match tags.as_slice() {
+    if let Some(none) = tags(header::IF_NONE_MATCH) {
+        return match none.as_slice() {
+            // Both must hold (RFC 9110, 13.2.2), and nothing is there in a version and not there.
+            [any] if any == "*" && headers.contains_key(header::IF_MATCH) => {
+                Ok(SkuCondition::OneOf(Vec::new()))
+            }
             [any] if any == "*" => Ok(SkuCondition::New),
             _ => {
                 let fault = Fault::new("/If-None-Match", "only * is understood here");
@@ -148,6 +152,15 @@ mod tests {
         for other in ["W/\"7\"", "7", "\"x\"", "\"+7\"", ""] {
             assert_eq!(read(header::IF_MATCH, other), Ok(SkuCondition::OneOf(vec![])), "{other}");
         }
+    }
+
+    #[test]
+    fn nothing_is_there_in_a_version_and_not_there() {
+        let both = [
+            (header::IF_MATCH, HeaderValue::from_static("\"7\"")),
+            (header::IF_NONE_MATCH, HeaderValue::from_static("*")),
+        ];
+        assert_eq!(condition(&HeaderMap::from_iter(both)), Ok(SkuCondition::OneOf(vec![])));
     }
 
     #[test]
