@@ -67,6 +67,12 @@ pub(crate) async fn statements(stage: &Stage, who: Who) -> Result<(), String> {
             if !ids.insert(id.to_string()) || !id.is_string() {
                 return Err(format!("a line of a statement has the id {id}"));
             }
+            // Which key it was that made the line is a matter of tests/http/statements.rs: here many may have tried it.
+            let key =
+                line.as_object_mut().and_then(|line| line.remove("idempotency_key")).unwrap_or_default();
+            if !key.is_string() {
+                return Err(format!("a line of a statement was made under the key {key}"));
+            }
         }
         let expected: Vec<Value> = account
             .statement

@@ -4,7 +4,7 @@ use axum::routing::post;
 use provider_simulator::Provider;
 use provider_simulator::books::Books;
 use provider_simulator::demo_keys::standard::API_KEY;
-use provider_simulator::journal::Journal;
+use provider_simulator::journal::{Journal, Unkept};
 use provider_simulator::scenario::{Action, RefundAsked};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -113,6 +113,8 @@ async fn an_office_that_is_started_again_remembers_and_its_statement_says_so() {
         answer.text().await.unwrap()
     };
     let before = statement(&office).await;
+    assert!(matches!(Journal::open(&path), Err(Unkept::Taken { .. })), "the books are somebody's");
+    office.close().await;
     let again = Asked::with(Journal::open(&path).unwrap(), None).await;
     assert_eq!(statement(&again).await, before);
     let kinds: Vec<&str> = before.lines().skip(1).map(|line| line.split(',').nth(4).unwrap()).collect();

@@ -12,8 +12,7 @@ mod stripe;
 mod trouble;
 mod wechatpay;
 
-use std::future::pending;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use provider_simulator::books::Books;
@@ -28,7 +27,8 @@ use provider_simulator::trouble::{Chances, Trouble};
 use provider_simulator::{Amount, Provider, Style, api};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, yield_now};
 
 /// An office at an address of its own, for as long as the test lasts.
 struct Asked {
@@ -36,6 +36,9 @@ struct Asked {
     http: reqwest::Client,
     /// Every delivery that it reports.
     lines: mpsc::UnboundedReceiver<Line>,
+    office: Weak<Office>,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<()>,
 }
 
 impl Asked {
@@ -52,8 +55,22 @@ impl Asked {
         let office = Arc::new(Office::new(kept, trouble, server, plan, report));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(api::serve(listener, office, pending()));
-        Self { url, http: reqwest::Client::new(), lines }
+        let (stop, stopped) = oneshot::channel();
+        let itself = Arc::downgrade(&office);
+        let served = tokio::spawn(async move {
+            api::serve(listener, office, async { drop(stopped.await) }).await.unwrap();
+        });
+        Self { url, http: reqwest::Client::new(), lines, office: itself, stop, served }
+    }
+
+    /// Ends it, with its books closed.
+    async fn close(self) {
+        drop((self.stop, self.http));
+        self.served.await.unwrap();
+        // Its connections are cut, and end when it is their turn.
+        while self.office.strong_count() > 0 {
+            yield_now().await;
+        }
     }
 
     fn get(&self, path: &str) -> reqwest::RequestBuilder {
