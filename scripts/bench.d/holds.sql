@@ -2,7 +2,7 @@
 --
 --   psql -v accounts=10000 -v holds=20000 -v round=1 -f holds.sql DATABASE
 --
--- Each freezes 1.00 of one of the filled accounts, which take turns, and has its journal row and its event. They have run
+-- Each freezes 1.00 of one of the filled accounts, which take turns, and has its journal row, its event and its record. They have run
 -- out a minute ago, and nobody has noticed. Each round's ids and references are its own; no account may have been
 -- touched by anybody else since.
 \set ON_ERROR_STOP on
@@ -46,10 +46,23 @@ FROM due d
 JOIN accounts a ON a.account_id = d.account_id
 ORDER BY d.n;
 
+-- They expire long after any run, so that the service's cleaner has nothing to do in it.
+INSERT INTO idempotency_records (
+    client_id, key, operation, fingerprint, fingerprint_version, status, attempts, resource,
+    response_status, response_content_type, response_location, response_body, first_seen_at, completed_at, expires_at
+)
+SELECT a.client_id, 'held-' || :round || '-' || d.n, 'POST /v1/accounts/{id}/holds',
+       sha256(convert_to('held-' || :round || '-' || d.n, 'UTF8')), 1, 'completed', 1, '/v1/holds/' || d.hold_id, 201,
+       'application/json', '/v1/holds/' || d.hold_id, convert_to('{"id":"' || d.hold_id || '"}', 'UTF8'), d.placed_at,
+       d.placed_at, timestamptz '2125-01-01 00:00:00Z'
+FROM due d
+JOIN accounts a ON a.account_id = d.account_id
+ORDER BY d.n;
+
 UPDATE accounts a
 SET available = a.available - h.count, held = a.held + h.count, version = a.version + h.count
 FROM (SELECT account_id, count(*) FROM due GROUP BY account_id) h
 WHERE a.account_id = h.account_id;
 
 COMMIT;
-VACUUM (ANALYZE) accounts, holds, journal_entries, outbox_events;
+VACUUM (ANALYZE) accounts, holds, journal_entries, outbox_events, idempotency_records;
