@@ -45,6 +45,13 @@ fn count(answers: &[Exchange], status: u16) -> usize {
     answers.iter().filter(|answer| answer.status == status).count()
 }
 
+/// Whoever has not won was refused for this reason, and told the state that it lost to.
+fn losers_are_told(answers: &[Exchange], slug: &str, state: &str) {
+    for answer in answers.iter().filter(|answer| answer.status != 200) {
+        assert_eq!(refused(answer, 409, slug)["state"], state);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_captures_that_do_not_fit_together_one_succeeds() -> anyhow::Result<()> {
     let books = Books::open().await?;
@@ -79,9 +86,7 @@ async fn a_hold_ends_once_whether_by_capture_or_by_release() -> anyhow::Result<(
         let answers = at_once(&books, &second, requests).await?;
         assert_eq!(count(&answers, 200), 1);
         let ended = text(&books.read(&format!("/v1/holds/{hold}")).await?, "status");
-        for answer in answers.iter().filter(|answer| answer.status != 200) {
-            assert_eq!(refused(answer, 409, "hold-not-active")["state"], ended);
-        }
+        losers_are_told(&answers, "hold-not-active", &ended);
         captured += u32::from(ended == "captured");
     }
     let left = 1000 - 10 * captured;
@@ -102,9 +107,7 @@ async fn an_order_is_captured_or_cancelled_and_never_both() -> anyhow::Result<()
         let answers = at_once(&books, &second, requests).await?;
         assert_eq!(count(&answers, 200), 1);
         let state = text(&books.read(&format!("/v1/orders/{order}")).await?, "status");
-        for answer in answers.iter().filter(|answer| answer.status != 200) {
-            assert_eq!(refused(answer, 409, "order-state-conflict")["state"], state);
-        }
+        losers_are_told(&answers, "order-state-conflict", &state);
     }
     assert_eq!(books.figures(&account).await?.1, "0.00");
     books.audit().await;
@@ -128,9 +131,7 @@ async fn expiry_and_capture_at_the_boundary_have_one_winner() -> anyhow::Result<
         let path = format!("/v1/holds/{hold}");
         let ended = text(&books.read_until(&path, |hold| hold["status"] != "active").await?, "status");
         assert_eq!(count(&answers, 200), usize::from(ended == "captured"));
-        for answer in answers.iter().filter(|answer| answer.status != 200) {
-            assert_eq!(refused(answer, 409, "hold-not-active")["state"], ended);
-        }
+        losers_are_told(&answers, "hold-not-active", &ended);
         captured += u32::from(ended == "captured");
     }
     let left = 1000 - 10 * captured;

@@ -113,6 +113,11 @@ impl Order {
             Step::To(status) => status,
             Step::Stays => self.status,
         };
-        Ok(Self { status, version: self.version + 1, updated_at: now, ..self.clone() })
+        Ok(self.in_status(status, now))
+    }
+
+    /// The order's next version, in this status.
+    pub(crate) fn in_status(&self, status: OrderStatus, now: DateTime<Utc>) -> Self {
+        Self { status, version: self.version + 1, updated_at: now, ..self.clone() }
     }
 }

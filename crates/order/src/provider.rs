@@ -37,10 +37,7 @@ impl Order {
     ///
     /// If it is not awaiting payment.
     pub fn paid_at_provider(&self, received: Amount, now: DateTime<Utc>) -> Result<Self, StateConflict> {
-        match self.status.on(OrderEvent::PaymentSucceeded)? {
-            Step::To(status) => Ok(Self { captured_amount: received, ..self.moved(status, now) }),
-            Step::Stays => Err(StateConflict(self.status)),
-        }
+        Ok(Self { captured_amount: received, ..self.moved_by(OrderEvent::PaymentSucceeded, now)? })
     }
 
     /// The order expired: its time is over, or the provider has closed its payment.
@@ -49,10 +46,7 @@ impl Order {
     ///
     /// If it is not awaiting payment.
     pub fn expired_at_provider(&self, now: DateTime<Utc>) -> Result<Self, StateConflict> {
-        match self.status.on(OrderEvent::Expired)? {
-            Step::To(status) => Ok(self.moved(status, now)),
-            Step::Stays => Err(StateConflict(self.status)),
-        }
+        self.moved_by(OrderEvent::Expired, now)
     }
 
     /// The order after the provider has given back so much more of what it paid.
@@ -64,14 +58,15 @@ impl Order {
         let refunded = self.refunded_amount.checked_add(amount).map_err(|_| StateConflict(self.status))?;
         let left = self.captured_amount.checked_sub(refunded).map_err(|_| StateConflict(self.status))?;
         let event = if left.is_zero() { OrderEvent::RefundedInFull } else { OrderEvent::RefundedInPart };
-        match self.status.on(event)? {
-            Step::To(status) => Ok(Self { refunded_amount: refunded, ..self.moved(status, now) }),
-            Step::Stays => Err(StateConflict(self.status)),
-        }
+        Ok(Self { refunded_amount: refunded, ..self.moved_by(event, now)? })
     }
 
-    fn moved(&self, status: OrderStatus, now: DateTime<Utc>) -> Self {
-        Self { status, version: self.version + 1, updated_at: now, ..self.clone() }
+    /// The order after an event that has to move it: one that would leave it where it is comes too late.
+    fn moved_by(&self, event: OrderEvent, now: DateTime<Utc>) -> Result<Self, StateConflict> {
+        match self.status.on(event)? {
+            Step::To(status) => Ok(self.in_status(status, now)),
+            Step::Stays => Err(StateConflict(self.status)),
+        }
     }
 }
 
