@@ -4,8 +4,8 @@ use account::EntryKind;
 
 use crate::case::Case;
 use crate::{
-    Alert, AlertAction, AlertId, AlertKind, Funds, Payment, PaymentRequest, PaymentStatus, Receipt,
-    ReceiptState,
+    Alert, AlertAction, AlertId, AlertKind, Funds, Payment, PaymentRequest, PaymentStatus, ProviderKind,
+    Receipt, ReceiptState,
 };
 
 /// Why an alert is not resolved so.
@@ -20,7 +20,8 @@ pub enum ResolveRefusal {
 }
 
 impl Case<'_> {
-    /// Resolves an alert.
+    /// Resolves an alert. What is to be given back is asked for where its provider is one of the `askable`; elsewhere a
+    /// person gives it back, and the provider tells of it.
     ///
     /// # Errors
     ///
@@ -35,6 +36,7 @@ impl Case<'_> {
         action: AlertAction,
         by: &str,
         note: String,
+        askable: &[ProviderKind],
     ) -> Result<(), ResolveRefusal> {
         self.expire_if_due();
         let alert = self.alert(id).expect("a case about an alert has read it").clone();
@@ -44,7 +46,7 @@ impl Case<'_> {
         let receipt = alert.receipt_id.and_then(|id| self.receipt_of(id)).cloned();
         match (action, receipt) {
             (AlertAction::Accept, receipt) => self.accept(&alert, receipt)?,
-            (AlertAction::Refund, receipt) => self.owe_back(&alert, receipt)?,
+            (AlertAction::Refund, receipt) => self.owe_back(&alert, receipt, askable)?,
             (AlertAction::Dismiss | AlertAction::Superseded, Some(receipt)) => self.dismiss(id, receipt),
             (AlertAction::Dismiss | AlertAction::Superseded, None) => {}
         }
@@ -77,7 +79,12 @@ impl Case<'_> {
         Ok(())
     }
 
-    fn owe_back(&mut self, alert: &Alert, receipt: Option<Receipt>) -> Result<(), ResolveRefusal> {
+    fn owe_back(
+        &mut self,
+        alert: &Alert,
+        receipt: Option<Receipt>,
+        askable: &[ProviderKind],
+    ) -> Result<(), ResolveRefusal> {
         let receipt = receipt.filter(|_| asks_about_money(alert.kind));
         let unapplied = receipt.and_then(|receipt| Some((receipt.funds?.unapplied()?, receipt)));
         let Some((unapplied, mut receipt)) = unapplied else {
@@ -91,7 +98,9 @@ impl Case<'_> {
             receipt.state = ReceiptState::RefundOwed;
         }
         self.answer_own(alert, &mut receipt);
-        self.ask_owed_back(&receipt, unapplied);
+        if askable.contains(&receipt.provider) {
+            self.ask_owed_back(&receipt, unapplied);
+        }
         self.set_receipt(receipt);
         Ok(())
     }

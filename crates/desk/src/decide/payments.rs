@@ -30,10 +30,8 @@ pub(super) fn decide(
     match command {
         PaymentCommand::TakeCallback(callback) => Ok(take_callback(set, client, callback, ids, now)),
         PaymentCommand::ResolveAlert { alert_id, action, note, askable } => {
-            let mut decision = resolve(set, client, *alert_id, *action, note, ids, now)?;
-            // Whoever cannot be asked gives the money back by a person's hand, and tells of it.
-            decision.changes.asked.retain(|asked| askable.contains(&asked.provider));
-            Ok(decision)
+            let resolving = Resolving { alert_id: *alert_id, action: *action, note, askable };
+            resolve(set, client, resolving, ids, now)
         }
         PaymentCommand::Expire { payment_no } => Ok(expire(set, client, payment_no, ids, now)),
         PaymentCommand::AskAboutUnmatched { provider, provider_payment_id } => {
@@ -281,15 +279,22 @@ fn quarantined(
     }
 }
 
+/// How an alert is to be resolved.
+struct Resolving<'c> {
+    alert_id: AlertId,
+    action: AlertAction,
+    note: &'c str,
+    askable: &'c [ProviderKind],
+}
+
 fn resolve(
     set: &WorkingSet,
     client: ClientId,
-    id: AlertId,
-    action: AlertAction,
-    note: &str,
+    resolving: Resolving<'_>,
     ids: &mut Ids,
     now: DateTime<Utc>,
 ) -> Result<Decision, Refusal> {
+    let Resolving { alert_id: id, action, note, askable } = resolving;
     let alert = set.alerts.get(&(client, id)).ok_or(Refusal::AlertNotFound(id))?;
     let receipt = alert.receipt_key().and_then(|key| set.receipts.get(&key));
     let mut known = known(set, client, alert.payment_no.as_deref(), receipt);
@@ -298,7 +303,7 @@ fn resolve(
     }
     let mut new_id = || ids.take();
     let mut case = Case::open(client, known, now, &mut new_id);
-    case.resolve(id, action, RESOLVED_BY, note.to_owned())?;
+    case.resolve(id, action, RESOLVED_BY, note.to_owned(), askable)?;
     let resolved = case.alert(id).expect("it was resolved").clone();
     let made = case.close();
     let changes = written(set, Vec::new(), made, ids, now);

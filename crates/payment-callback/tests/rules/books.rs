@@ -8,9 +8,9 @@ use client::ClientId;
 use money::{Amount, Currency};
 use order::{Order, OrderId, OrderStatus, Placement, RefundId, provider::await_payment};
 use payment_callback::{
-    Alert, AlertAction, AlertId, AskedRefund, Case, CaseChanges, Effect, Event, Known, Notice, Payment,
-    PaymentRequest, PaymentStatus, ProviderKind, Receipt, ReceiptKey, ReceiptRefund, ReceiptState, Refund,
-    RefundOutcome, RefundSum, ReportedAmount, ResolveRefusal, Told, refund::refund_id,
+    Alert, AlertAction, AlertId, Asked, AskedRefund, Case, CaseChanges, Effect, Event, Known, Notice,
+    Payment, PaymentRequest, PaymentStatus, ProviderKind, Receipt, ReceiptKey, ReceiptRefund, ReceiptState,
+    Refund, RefundOutcome, RefundSum, ReportedAmount, ResolveRefusal, Told, refund::refund_id,
 };
 use uuid::Uuid;
 
@@ -217,6 +217,16 @@ impl Books {
     }
 
     pub fn resolve(&mut self, alert: AlertId, action: AlertAction) -> Result<(), ResolveRefusal> {
+        self.resolve_asking(alert, action, &[standard()])
+    }
+
+    /// Resolves an alert, where these providers can be asked for a refund.
+    pub fn resolve_asking(
+        &mut self,
+        alert: AlertId,
+        action: AlertAction,
+        askable: &[ProviderKind],
+    ) -> Result<(), ResolveRefusal> {
         let about = self.alerts[&alert].receipt_key();
         let mut known = about.map(|key| self.known_of(&key)).unwrap_or_default();
         known.payment = self.payment.clone();
@@ -224,7 +234,13 @@ impl Books {
         if !known.alerts.iter().any(|known| known.id == alert) {
             known.alerts.push(self.alerts[&alert].clone());
         }
-        self.step(known, |case| case.resolve(alert, action, "client", "as agreed".to_owned()))
+        self.step(known, |case| case.resolve(alert, action, "client", "as agreed".to_owned(), askable))
+    }
+
+    /// The provider was asked for a refund, and this came of it.
+    pub fn note(&mut self, refund: RefundId, came_of_it: &Asked) {
+        let known = self.known_of(&self.asked[&refund].receipt_key());
+        self.step(known, |case| case.note_asked(refund, came_of_it));
     }
 
     fn known_of(&self, key: &ReceiptKey) -> Known {

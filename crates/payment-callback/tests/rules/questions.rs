@@ -2,10 +2,11 @@
 
 use chrono::TimeDelta;
 use payment_callback::{
-    AlertAction, AlertKind, Effect, PaymentStatus, ProviderKind, ReceiptState, RefundOutcome,
+    AlertAction, AlertKind, Asked, AskedStatus, Effect, Event, PaymentStatus, ProviderKind, ReceiptState,
+    Refund, RefundOutcome,
 };
 
-use crate::books::{Books, OWED, cny, ended, exact, paid, refunded, refunded_in_all, smudged};
+use crate::books::{Books, OWED, cny, ended, exact, paid, refunded, refunded_in_all, smudged, standard};
 
 fn kinds(books: &Books) -> Vec<AlertKind> {
     books.open_alerts().iter().map(|alert| alert.kind).collect()
@@ -155,5 +156,38 @@ fn a_decision_ends_once_and_money_that_comes_late_is_owed_back() {
     assert_eq!(books.payment.as_ref().unwrap().status, PaymentStatus::Expired);
     assert_eq!(books.balances()["refunds_owed CNY"], 8_880);
     books.take(&refunded_in_all("m", OWED));
+    assert_eq!(books.balances().len(), 0);
+}
+
+/// Money that came late and that a person has decided to give back.
+fn owed_back(askable: &[ProviderKind]) -> Books {
+    let mut books = Books::with_order();
+    books.pass(TimeDelta::minutes(30));
+    assert!(books.expire());
+    books.take(&paid("m", exact(OWED)));
+    let alert = books.open_alerts()[0].id;
+    books.resolve_asking(alert, AlertAction::Refund, askable).unwrap();
+    assert_eq!(books.balances()["refunds_owed CNY"], 8_880);
+    books
+}
+
+#[test]
+fn what_nobody_can_be_asked_for_is_owed_and_given_back_by_hand() {
+    let mut books = owed_back(&[]);
+    assert!(books.asked.is_empty(), "{:?}", books.asked);
+    books.take(&refunded("m", "by-hand", OWED));
+    assert_eq!(books.balances().len(), 0);
+}
+
+#[test]
+fn that_the_money_is_back_is_true_also_after_an_answer_that_was_taken_for_a_refusal() {
+    let mut books = owed_back(&[standard()]);
+    let id = *books.asked.keys().next().expect("it is asked for");
+    books.note(id, &Asked::Refused("another request is under way".to_owned()));
+    assert_eq!(books.asked[&id].status, AskedStatus::Failed);
+    let Event::Refunded(told) = refunded("m", "re-1", OWED) else { unreachable!("it tells of a refund") };
+    books.take(&Event::Refunded(Refund { refund_no: Some(books.asked[&id].refund_no()), ..told }));
+    let asked = &books.asked[&id];
+    assert_eq!((asked.status, asked.failure.as_deref()), (AskedStatus::Succeeded, None));
     assert_eq!(books.balances().len(), 0);
 }
