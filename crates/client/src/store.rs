@@ -42,9 +42,11 @@ pub async fn find_key_holder(db: impl PgExecutor<'_>, hash: ApiKeyHash) -> sqlx:
 const INSERT_CLIENT: &str = "
     INSERT INTO clients (client_id, name, created_at)
     VALUES ($1, $2, $3)
-    ON CONFLICT (name) DO NOTHING";
+    ON CONFLICT DO NOTHING";
 
-/// Adds a client; `false` if one of that name is there already.
+/// Adds a client; `false` if one of that name, or of that id, is there already. Of several at once the first goes on,
+/// and the others wait for its commit: that is why the conflict names no constraint, for which of the two unique
+/// indexes a racing insert runs into is not certain.
 pub async fn insert_client(
     db: impl PgExecutor<'_>,
     id: ClientId,
