@@ -1,5 +1,6 @@
 //! What the migrations make, and the statements that run on it.
 
+mod clients;
 mod collecting;
 mod layout;
 mod migrating;
