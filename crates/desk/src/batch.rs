@@ -13,6 +13,7 @@ use idempotency::store::Claim;
 use idempotency::{Name, Record, RecordStatus, Verdict};
 use payment_callback::Alert;
 use sqlx::PgConnection;
+use tokio::time::Instant;
 
 use crate::business_keys::{BusinessKeys, TakenKeys};
 use crate::connection::LaneConnection;
@@ -21,11 +22,12 @@ use crate::desk::Answered;
 use crate::fault::{Conflict, Fault, judge, judge_commit};
 use crate::lane::Job;
 use crate::load::load;
+use crate::metrics::Phase;
 use crate::remembered::Remembered;
 use crate::store::recall::{Recalled, look_again, recall};
 use crate::store::{self, Saved, Statements, Writes};
 use crate::working_set::WorkingSet;
-use crate::{Clock, Command, Hooks, Outcome, Render, Settings, Step};
+use crate::{Clock, Command, Hooks, Metrics, Outcome, Render, Settings, Step};
 
 /// What a lane needs for an attempt.
 pub struct Bench {
@@ -39,6 +41,8 @@ pub struct Bench {
     pub render: Render,
     /// Where tests may stop it.
     pub hooks: Hooks,
+    /// What it counts.
+    pub metrics: Metrics,
     /// The statements it has composed so far.
     pub statements: Statements,
     /// Finished answers, shared by all lanes.
@@ -62,6 +66,7 @@ impl Bench {
             clock: self.clock.clone(),
             render: self.render.clone(),
             hooks: self.hooks.clone(),
+            metrics: self.metrics.clone(),
             statements: Statements::default(),
             remembered: self.remembered.clone(),
             collecting_known: self.collecting_known.clone(),
@@ -86,10 +91,12 @@ impl Bench {
     }
 
     async fn attempt_connected(&mut self, jobs: &mut Vec<Job>, locked: bool) -> Result<(), Fault> {
+        let mut phase_began = Instant::now();
         self.connection.ask(store::begin).await.map_err(judge)?;
         self.hooks.after(Step::Begun).await;
 
         let Recalled { claims, taken } = self.ask_for_records_and_keys(jobs).await?;
+        self.note_phase(Phase::Claim, &mut phase_began);
         self.hooks.after(Step::Claimed).await;
         let (runnable, held) = self.recall(std::mem::take(jobs), claims);
         if runnable.is_empty() {
@@ -102,12 +109,14 @@ impl Bench {
             Ok(set) => set,
             Err(fault) => return Err(give_back(jobs, held, runnable, fault)),
         };
+        self.note_phase(Phase::Load, &mut phase_began);
         self.hooks.after(Step::Loaded).await;
 
         let now = self.clock.now();
         let (mut decided, writes) = self.decide(set, runnable, now);
         let collecting = writes.collecting.clone();
         let raised = writes.rows.alerts.new.clone();
+        self.note_phase(Phase::Decide, &mut phase_began);
         self.hooks.after(Step::Decided).await;
 
         let saved = match self.keys_are_as_they_were(&decided, &taken).await {
@@ -117,6 +126,7 @@ impl Bench {
         if let Err(fault) = saved {
             return Err(give_back(jobs, held, unsettle(decided), fault));
         }
+        self.note_phase(Phase::Save, &mut phase_began);
         self.hooks.after(Step::Saved).await;
 
         decided.iter_mut().for_each(|decided| decided.job.note_commit_sent());
@@ -130,6 +140,7 @@ impl Bench {
             }
             return Err(give_back(jobs, held, unsettle(decided), fault));
         }
+        self.note_phase(Phase::Commit, &mut phase_began);
         self.hooks.after(Step::Committed).await;
         self.collecting_known.extend(collecting);
         raised.iter().for_each(warn_of);
@@ -140,6 +151,13 @@ impl Bench {
         }
         *jobs = held;
         Ok(())
+    }
+
+    /// Counts the phase that has ended well, and begins the next.
+    fn note_phase(&self, phase: Phase, began: &mut Instant) {
+        let now = Instant::now();
+        self.metrics.phase_ended(phase, now - *began);
+        *began = now;
     }
 
     async fn ask_for_records_and_keys(&mut self, jobs: &[Job]) -> Result<Recalled, Fault> {

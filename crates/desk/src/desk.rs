@@ -124,6 +124,7 @@ impl Desk {
             clock: clock.clone(),
             render,
             hooks,
+            metrics: metrics.clone(),
             statements: Statements::default(),
             remembered: remembered.clone(),
             collecting_known: HashSet::new(),
@@ -256,6 +257,11 @@ impl Desk {
             None if elsewhere => LookedUp::InProgress { operation: None, first_seen_at: None },
             None => LookedUp::Unknown,
         })
+    }
+
+    /// What it counts.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     /// Takes no more commands, and waits until every one that was taken is answered.

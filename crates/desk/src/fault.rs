@@ -37,6 +37,10 @@ pub enum Conflict {
 }
 
 impl Conflict {
+    /// Every kind.
+    pub const ALL: [Self; 5] =
+        [Self::VersionMoved, Self::KeyTaken, Self::Serialization, Self::Deadlock, Self::TimedOut];
+
     /// The word for it in logs and metrics.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -38,6 +38,8 @@ pub struct Job {
     pub ids: Ids,
     /// When it was taken.
     pub asked_at: DateTime<Utc>,
+    /// Since when it waits for its lane.
+    pub queued_at: Instant,
     /// What its earlier attempts may have left behind.
     pub standing: Standing,
     /// The record of a refusal that is tried again.
@@ -48,7 +50,15 @@ pub struct Job {
 impl Job {
     /// A request that has just come.
     pub fn new(request: Request, ids: Ids, asked_at: DateTime<Utc>, ticket: Ticket) -> Self {
-        Self { request, ids, asked_at, standing: Standing::Fresh, failed_before: None, ticket }
+        Self {
+            request,
+            ids,
+            asked_at,
+            queued_at: Instant::now(),
+            standing: Standing::Fresh,
+            failed_before: None,
+            ticket,
+        }
     }
 
     /// Notes that it has no record that answers it, and runs.
@@ -149,8 +159,8 @@ impl Lane {
         let mut jobs = Vec::with_capacity(batch_max);
         while queue.recv_many(&mut jobs, batch_max).await > 0 {
             let size = jobs.len();
-            self.metrics.batch_taken(size);
             let begun = Instant::now();
+            self.metrics.batch_taken(size, begun.duration_since(jobs[0].queued_at));
             let batch = self.run_all(std::mem::take(&mut jobs));
             // What is kept from batch to batch is the connection, which may be in the middle of an answer and is
             // given up; the statements composed so far; and the collecting accounts that are committed.
@@ -201,6 +211,7 @@ impl Lane {
                         tracing::warn!(tries, conflict = conflict.as_str(), "gave up a contended batch");
                         answer_all(&mut jobs, &Answered::Contended);
                     } else {
+                        self.metrics.retried(tries);
                         sleep(conflict_pause(tries)).await;
                     }
                 }

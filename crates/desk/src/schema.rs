@@ -6,6 +6,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 use crate::store;
 
@@ -28,6 +29,8 @@ struct Inner {
     service: PgConnectOptions,
     pool: PgPool,
     restricted: bool,
+    /// The owner's connection that asks for the applied migrations, kept from one question to the next.
+    asking: Mutex<Option<PgConnection>>,
 }
 
 impl Database {
@@ -55,7 +58,7 @@ impl Database {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .test_before_acquire(false)
             .connect_lazy_with(reading);
-        Ok(Self(Arc::new(Inner { owner, service, pool, restricted })))
+        Ok(Self(Arc::new(Inner { owner, service, pool, restricted, asking: Mutex::default() })))
     }
 
     /// Connections for reading, under the service's role.
@@ -79,11 +82,24 @@ impl Database {
         self.0.restricted
     }
 
-    /// Whether every migration of this version has been applied.
+    /// Whether every migration of this version has been applied. The owner is asked, over one connection that is kept:
+    /// whoever asks often, or all at once, costs the database no more than that.
     pub async fn migrations_applied(&self) -> Result<bool, MigrateError> {
-        let mut connection = PgConnection::connect_with(&self.0.owner).await?;
-        let applied = connection.list_applied_migrations(&MIGRATOR.table_name).await?;
-        connection.close().await?;
+        let mut asking = self.0.asking.lock().await;
+        // Taken out while it is used: a question that is given up, or fails, must not leave its answer to the next.
+        let mut connection = match asking.take() {
+            Some(kept) => kept,
+            None => PgConnection::connect_with(&self.0.owner).await?,
+        };
+        let applied = match connection.list_applied_migrations(&MIGRATOR.table_name).await {
+            Ok(applied) => applied,
+            // The kept connection may have ended with a restart of the database, which is back.
+            Err(_) => {
+                connection = PgConnection::connect_with(&self.0.owner).await?;
+                connection.list_applied_migrations(&MIGRATOR.table_name).await?
+            }
+        };
+        *asking = Some(connection);
         Ok(MIGRATOR.iter().all(|wanted| applied.iter().any(|done| done.version == wanted.version)))
     }
 }

@@ -224,10 +224,19 @@ pub async fn run(
             () = stop.cancelled() => return,
             () = sleep(pause) => {}
         }
-        let round = once(&desk, &database, settings, clock.as_ref()).await.unwrap_or_else(|error| {
-            tracing::debug!(%error, "cannot sweep now");
-            Round::default()
-        });
+        let began = clock.now();
+        let round = match once(&desk, &database, settings, clock.as_ref()).await {
+            Ok(round) => {
+                if !round.more {
+                    desk.metrics().swept_at.set(began.timestamp());
+                }
+                round
+            }
+            Err(error) => {
+                tracing::debug!(%error, "cannot sweep now");
+                Round::default()
+            }
+        };
         if round.swept > 0 {
             tracing::debug!(swept = round.swept, "swept what was due");
         }

@@ -1,13 +1,17 @@
 //! What the server counts. Labels have few values: route templates, statuses, slugs; never ids or clients.
 
+use desk::metrics::KeyOutcome;
 use payment_callback::ProviderKind;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+
+use crate::problem::Slug;
 
 /// The media type of the text that [`Metrics::text`] gives.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -76,15 +80,22 @@ struct OperationLabel {
     operation: String,
 }
 
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct PoolLabel {
+    state: &'static str,
+}
+
 /// The registry of one server, and what its HTTP side counts.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    desk: desk::Metrics,
     requests: Family<RequestLabels, Counter>,
     durations: Family<OperationLabel, Histogram, fn() -> Histogram>,
     callbacks: Family<CallbackLabels, Counter>,
     provider_requests: Family<ProviderRequestLabels, Counter>,
     issued_keys: Family<IssuedKeyLabels, Counter>,
+    pool: Family<PoolLabel, Gauge>,
 }
 
 impl Metrics {
@@ -93,11 +104,13 @@ impl Metrics {
         let new_histogram: fn() -> Histogram = || Histogram::new(DURATION_BUCKETS_S);
         let metrics = Self {
             registry: Registry::default(),
+            desk: desk.clone(),
             requests: Family::default(),
             durations: Family::new_with_constructor(new_histogram),
             callbacks: Family::default(),
             provider_requests: Family::default(),
             issued_keys: Family::default(),
+            pool: Family::default(),
         };
         metrics.registered(desk)
     }
@@ -128,6 +141,11 @@ impl Metrics {
         );
         // From zero on, so that a rate is known from the first one on.
         IssuedKey::ALL.into_iter().for_each(|event| drop(self.issued_keys.get_or_create(&event.label())));
+        registry.register(
+            "database_pool_connections",
+            "Connections for reads, idle and in use",
+            self.pool.clone(),
+        );
         registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self
     }
@@ -151,6 +169,21 @@ impl Metrics {
     pub fn provider_request(&self, provider: ProviderKind, request: &'static str, outcome: &'static str) {
         let labels = ProviderRequestLabels { provider: provider.word(), request, outcome };
         self.provider_requests.get_or_create(&labels).inc();
+    }
+
+    /// Counts a request whose key was none.
+    pub fn key_refused(&self, slug: Slug) {
+        self.desk.key(match slug {
+            Slug::IdempotencyKeyMissing => KeyOutcome::Missing,
+            _ => KeyOutcome::Malformed,
+        });
+    }
+
+    /// Notes how many connections for reads there are, and how many of them are idle.
+    pub fn note_pool(&self, connections: u32, idle: usize) {
+        let idle = i64::try_from(idle).unwrap_or(i64::MAX);
+        self.pool.get_or_create(&PoolLabel { state: "idle" }).set(idle);
+        self.pool.get_or_create(&PoolLabel { state: "in_use" }).set((i64::from(connections) - idle).max(0));
     }
 
     /// Counts what happened to an issued key.

@@ -96,7 +96,7 @@ impl<N: Named, B: RequestBody> Submission<N, B> {
         if !(bytes.is_empty() && B::OPTIONAL) {
             receive::expect_json(&parts.headers)?;
         }
-        let key = key_of(&parts.headers)?;
+        let key = key_of(&parts.headers).inspect_err(|problem| state.metrics.key_refused(problem.slug))?;
         facts.note_key(&key);
         let body = body::parse(&bytes)?;
 

@@ -16,5 +16,7 @@ use crate::metrics::CONTENT_TYPE;
         content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8"))
 )]
 pub async fn metrics(State(state): State<AppState>) -> Response {
+    let pool = state.database.pool();
+    state.metrics.note_pool(pool.size(), pool.num_idle());
     text(CONTENT_TYPE, state.metrics.text())
 }
