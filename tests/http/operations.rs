@@ -1,5 +1,7 @@
 //! What is there for whoever runs the service, and whoever reads about it.
 
+use std::collections::BTreeSet;
+
 use onefold_tests::http::{ALICE, TestServer, order_body};
 use server::problem::catalogue::ENTRIES;
 
@@ -42,6 +44,82 @@ async fn metrics_count_requests_by_route_and_never_by_id() -> anyhow::Result<()>
     for secret in [ALICE, "metrics-key", "demo-key", "no/such"] {
         assert!(!text.contains(secret), "the metrics tell {secret}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_metric_is_in_the_reference_and_the_reference_has_no_other() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    expect::created(&server.demo.order("metrics-listed", "1.00").await?);
+    let forged = server.anonymous().request("POST", "/v1/callbacks/stripe").body("{}");
+    assert_eq!(server.demo.send(forged).await?.status, 400);
+    let text = String::from_utf8(server.anonymous().get("/metrics").await?.bytes)?;
+    let exported: BTreeSet<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '))
+        .map(|(name, kind)| format!("{name} {kind}"))
+        .collect();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/metrics.md");
+    let page = std::fs::read_to_string(path)?;
+    let listed: BTreeSet<String> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "))
+        .map(|(name, rest)| format!("{name} {}", rest.split(' ').next().unwrap_or_default()))
+        .collect();
+    assert_eq!(exported, listed, "exported on the left, docs/reference/metrics.md on the right");
+    Ok(())
+}
+
+#[tokio::test]
+async fn whatever_clients_send_the_metrics_have_no_more_lines() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let mut sizes = Vec::new();
+    for round in 0..3 {
+        for number in 0..20 {
+            let key = format!("many-{round}-{number}");
+            server.demo.order(&key, "0.01").await?;
+            server.demo.get(&format!("/v1/orders/{key}")).await?;
+            server.anonymous().get(&format!("/{key}")).await?;
+        }
+        server.anonymous().get("/metrics").await?;
+        sizes.push(String::from_utf8(server.anonymous().get("/metrics").await?.bytes)?.lines().count());
+    }
+    assert_eq!(sizes[1], sizes[2], "{sizes:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn requests_without_a_good_key_are_counted_among_the_keys() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let body = order_body(ALICE, "counted", "1.00").to_string();
+    let order = || {
+        let request = server.demo.request("POST", "/v1/orders");
+        request.header("content-type", "application/json").body(body.clone())
+    };
+    expect::problem(&server.demo.send(order()).await?, 400, "idempotency-key-missing");
+    let malformed = order().header("idempotency-key", "");
+    expect::problem(&server.demo.send(malformed).await?, 400, "idempotency-key-malformed");
+    let text = String::from_utf8(server.anonymous().get("/metrics").await?.bytes)?;
+    for outcome in ["missing", "malformed"] {
+        let line = format!("onefold_idempotency_total{{outcome=\"{outcome}\"}} 1");
+        assert!(text.lines().any(|known| known == line), "{line} is missing in\n{text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn however_often_readyz_is_asked_it_keeps_to_one_connection() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let pool = sqlx::PgPool::connect_with(server.database.clone()).await?;
+    let asking = "SELECT array_agg(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'onefold'";
+    expect::ok(&server.anonymous().get("/readyz").await?);
+    let first: Vec<i32> = sqlx::query_scalar(asking).fetch_one(&pool).await?;
+    for _ in 0..5 {
+        expect::ok(&server.anonymous().get("/readyz").await?);
+    }
+    let then: Vec<i32> = sqlx::query_scalar(asking).fetch_one(&pool).await?;
+    assert_eq!((first.len(), then), (1, first));
     Ok(())
 }
 

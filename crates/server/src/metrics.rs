@@ -141,6 +141,11 @@ impl Metrics {
         );
         // From zero on, so that a rate is known from the first one on.
         IssuedKey::ALL.into_iter().for_each(|event| drop(self.issued_keys.get_or_create(&event.label())));
+        for provider in ProviderKind::all() {
+            let labels =
+                ProviderRequestLabels { provider: provider.word(), request: "query", outcome: "answered" };
+            drop(self.provider_requests.get_or_create(&labels));
+        }
         registry.register(
             "database_pool_connections",
             "Connections for reads, idle and in use",
