@@ -57,7 +57,9 @@ fn files_with_statements(folder: &Path, found: &mut Vec<(String, Vec<String>)>) 
             let names: Vec<String> = text
                 .lines()
                 .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("const "))
-                .filter_map(|line| line.split_once(": &str = \""))
+                .filter_map(|line| line.split_once(": &str = "))
+                // A statement stands there whole, or is put together by a macro of the store.
+                .filter(|(_, begins)| begins.starts_with('"') || begins.contains("!("))
                 .map(|(name, _)| name.to_owned())
                 .collect();
             if in_store && !names.is_empty() {

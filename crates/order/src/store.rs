@@ -171,7 +171,11 @@ pub fn bind_unchanged(arguments: &mut PgArguments, orders: &[(&Order, i64)]) -> 
     Ok(())
 }
 
-const FIND: &str = "
+/// Orders with their items, a row each; what follows says which.
+macro_rules! orders {
+    ($which:literal) => {
+        concat!(
+            "
     SELECT o.client_id, o.order_id, o.client_order_no, o.account_id, o.currency, o.amount, o.captured_amount,
            o.refunded_amount, o.payment_method, o.payment_no, o.status, o.expires_at, o.version, o.created_at,
            o.updated_at, i.skus, i.quantities, i.prices, i.given_back
@@ -183,9 +187,17 @@ const FIND: &str = "
                array_agg(given_back ORDER BY position) AS given_back
         FROM order_items
         WHERE client_id = o.client_id AND order_id = o.order_id
-    ) i ON TRUE
+    ) i ON TRUE",
+            $which
+        )
+    };
+}
+
+const FIND: &str = orders!(
+    "
     WHERE o.client_id = $1
-      AND o.order_id = $2";
+      AND o.order_id = $2"
+);
 
 /// One order of a client.
 pub async fn find(db: impl PgExecutor<'_>, client: ClientId, id: OrderId) -> sqlx::Result<Option<Order>> {
@@ -193,21 +205,11 @@ pub async fn find(db: impl PgExecutor<'_>, client: ClientId, id: OrderId) -> sql
     row.as_ref().map(order_with_items_from).transpose()
 }
 
-const FIND_BY_NUMBER: &str = "
-    SELECT o.client_id, o.order_id, o.client_order_no, o.account_id, o.currency, o.amount, o.captured_amount,
-           o.refunded_amount, o.payment_method, o.payment_no, o.status, o.expires_at, o.version, o.created_at,
-           o.updated_at, i.skus, i.quantities, i.prices, i.given_back
-    FROM orders o
-    LEFT JOIN LATERAL (
-        SELECT array_agg(sku ORDER BY position) AS skus,
-               array_agg(quantity ORDER BY position) AS quantities,
-               array_agg(price ORDER BY position) AS prices,
-               array_agg(given_back ORDER BY position) AS given_back
-        FROM order_items
-        WHERE client_id = o.client_id AND order_id = o.order_id
-    ) i ON TRUE
+const FIND_BY_NUMBER: &str = orders!(
+    "
     WHERE o.client_id = $1
-      AND o.client_order_no = $2";
+      AND o.client_order_no = $2"
+);
 
 /// The order of a client that has this number.
 pub async fn find_by_number(
@@ -219,23 +221,13 @@ pub async fn find_by_number(
     row.as_ref().map(order_with_items_from).transpose()
 }
 
-const LIST: &str = "
-    SELECT o.client_id, o.order_id, o.client_order_no, o.account_id, o.currency, o.amount, o.captured_amount,
-           o.refunded_amount, o.payment_method, o.payment_no, o.status, o.expires_at, o.version, o.created_at,
-           o.updated_at, i.skus, i.quantities, i.prices, i.given_back
-    FROM orders o
-    LEFT JOIN LATERAL (
-        SELECT array_agg(sku ORDER BY position) AS skus,
-               array_agg(quantity ORDER BY position) AS quantities,
-               array_agg(price ORDER BY position) AS prices,
-               array_agg(given_back ORDER BY position) AS given_back
-        FROM order_items
-        WHERE client_id = o.client_id AND order_id = o.order_id
-    ) i ON TRUE
+const LIST: &str = orders!(
+    "
     WHERE o.client_id = $1
       AND o.order_id < $2
     ORDER BY o.order_id DESC
-    LIMIT $3";
+    LIMIT $3"
+);
 
 /// A client's orders, newest first, from the one before `before` (or the newest), `limit` at most.
 pub async fn list(
