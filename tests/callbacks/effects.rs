@@ -86,6 +86,25 @@ async fn a_client_without_an_endpoint_for_the_provider_is_told_so_and_its_key_st
 }
 
 #[tokio::test]
+async fn an_order_that_was_placed_is_answered_again_when_its_endpoint_is_gone() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    let placed = stage.try_to_place(STRIPE, "S-0001").await?;
+    assert_eq!(placed.status, 201);
+    // The demo's endpoints are there for whoever may use its key only.
+    let stage = stage.start_again(|settings| settings.demo = false).await?;
+    let again = stage.try_to_place(STRIPE, "S-0001").await?;
+    assert!(again.replayed());
+    assert_eq!((again.status, &again.bytes), (placed.status, &placed.bytes));
+    assert_eq!(again.header("location"), placed.header("location"));
+
+    let another = stage.demo().post("/v1/orders", "place-S-0001", &order_of(STRIPE, "S-0002")).await?;
+    assert_eq!((another.status, another.slug().as_deref()), (422, Some("idempotency-key-reused")));
+    let new = stage.try_to_place(STRIPE, "S-0002").await?;
+    assert_eq!((new.status, new.slug().as_deref()), (422, Some("provider-not-configured")));
+    stage.finish().await
+}
+
+#[tokio::test]
 async fn an_order_that_its_provider_could_never_settle_exactly_is_refused_and_its_key_stays_free()
 -> anyhow::Result<()> {
     let stage = Stage::start().await?;

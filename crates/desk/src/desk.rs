@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use idempotency::{Answer, Name, Record};
+use idempotency::{Answer, FailedPolicy, Fingerprint, Name, Record, Verdict};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -89,6 +89,8 @@ struct Inner {
     metrics: Metrics,
     in_flight: InFlight,
     remembered: Arc<Remembered>,
+    /// What a record of a refusal does to the same request.
+    failed: FailedPolicy,
     poller: Poller,
     /// Emptied when the desk is drained.
     lanes: Mutex<Vec<mpsc::Sender<Job>>>,
@@ -142,6 +144,7 @@ impl Desk {
             metrics,
             in_flight: InFlight::default(),
             remembered,
+            failed: settings.failed,
             poller,
             lanes: Mutex::new(lanes),
             tasks,
@@ -257,6 +260,30 @@ impl Desk {
             None if elsewhere => LookedUp::InProgress { operation: None, first_seen_at: None },
             None => LookedUp::Unknown,
         })
+    }
+
+    /// What a request is answered whose name was used before, without running anything: for whoever lacks what it takes to
+    /// run it, and must refuse nothing that is finished. `None`: the name is free, or the same request may run again.
+    ///
+    /// # Errors
+    ///
+    /// Those of the database.
+    pub async fn answered_before(
+        &self,
+        name: &Name,
+        fingerprint: Fingerprint,
+    ) -> sqlx::Result<Option<Answered>> {
+        let answered = match self.look_up(name).await? {
+            LookedUp::Unknown => return Ok(None),
+            LookedUp::InProgress { .. } => Answered::InProgress,
+            LookedUp::Finished(record) => match record.judge(fingerprint, self.0.failed) {
+                Verdict::Replay => Answered::Replayed(record.answer),
+                Verdict::Reused => Answered::Reused,
+                Verdict::RunAgain => return Ok(None),
+            },
+        };
+        self.count(&answered);
+        Ok(Some(answered))
     }
 
     /// What it counts.

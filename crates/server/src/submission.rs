@@ -22,6 +22,7 @@ use crate::access_log::Facts;
 use crate::app::AppState;
 use crate::body::{self, RequestBody, receive};
 use crate::issued_keys::{Standing, admit_key};
+use crate::look_up::look_up;
 use crate::metrics::IssuedKey;
 use crate::path::{self, Named};
 use crate::problem::{self, Problem, Slug};
@@ -145,6 +146,24 @@ impl Asker {
     /// Who asks. It sees only what is its own.
     pub fn client_id(&self) -> ClientId {
         self.client.client_id
+    }
+
+    /// What the request is answered if its key was used before, without running anything: for a request that this server,
+    /// as it is configured now, could not run. `None`: the key is free.
+    ///
+    /// # Errors
+    ///
+    /// That the key is another request's, or still in use; `unavailable`, if the database does not say.
+    pub async fn answered_before(
+        &self,
+        state: &AppState,
+        meaning: Meaning,
+    ) -> Result<Option<Response>, Problem> {
+        let name = Name { client_id: self.client.client_id, key: self.key.clone() };
+        let fingerprint = meaning.fingerprint();
+        let answered =
+            look_up(state.database.pool(), || state.desk.answered_before(&name, fingerprint)).await?;
+        answered.map(respond).transpose()
     }
 
     /// Asks the desk for an effect, and answers what it answers. `meaning` must say all that `command` does.

@@ -142,6 +142,11 @@ fn payment_no(json: &Json) -> Result<String, String> {
     }
 }
 
+fn not_configured(provider: ProviderKind) -> Problem {
+    let detail = format!("the client has no callback endpoint for the provider {provider}");
+    Problem::new(Slug::ProviderNotConfigured, detail)
+}
+
 /// The fault of an order whose payment would wait for an amount that its provider can never report.
 fn never_settled(provider: ProviderKind, amount: Amount, unpayable: Unpayable) -> Problem {
     let (pointer, other) = match unpayable {
@@ -196,10 +201,10 @@ pub async fn place_order(State(state): State<AppState>, request: Request) -> Res
         Paid::Balance => PaymentTerms::Balance,
         Paid::Hold { expires_in_s } => PaymentTerms::Hold { expires_in_s },
         Paid::Provider { provider, payment_no } => {
-            let endpoint = state.endpoints.of(asker.client_id(), provider).ok_or_else(|| {
-                let detail = format!("the client has no callback endpoint for the provider {provider}");
-                Problem::new(Slug::ProviderNotConfigured, detail)
-            })?;
+            let Some(endpoint) = state.endpoints.of(asker.client_id(), provider) else {
+                // An order that was placed while there was one stays placed, and its answer is given again.
+                return asker.answered_before(&state, meaning).await?.ok_or_else(|| not_configured(provider));
+            };
             provider.payable(amount).map_err(|unpayable| never_settled(provider, amount, unpayable))?;
             PaymentTerms::Provider {
                 provider: provider.word(),
