@@ -103,6 +103,12 @@ impl Booked {
         self.refunds.iter().find(|one| one.refund.refund_no == refund_no)
     }
 
+    /// The refund of that number, if it is stuck.
+    fn stuck(&self, refund_no: &str) -> Option<&Refund> {
+        let refund = &self.refund(refund_no)?.refund;
+        (refund.outcome == Outcome::Abnormal).then_some(refund)
+    }
+
     /// When it was paid.
     pub fn paid_at(&self) -> Option<DateTime<Utc>> {
         match self.state {
@@ -184,7 +190,7 @@ impl Books {
     }
 
     /// The entry that a scenario makes, if it happens at `at`; `None` when the same has happened before, which changes
-    /// nothing.
+    /// nothing. A refund that is stuck is ended by letting it happen again, with another outcome.
     ///
     /// # Errors
     ///
@@ -211,7 +217,14 @@ impl Books {
             },
             Action::Refund(asked) => {
                 let booked = booked.ok_or_else(|| NotBooked::Unknown(scenario.payment_no.clone()))?;
-                return self.refund_of(booked, asked, at);
+                return match booked.stuck(&asked.refund_no) {
+                    Some(stuck) if asked.outcome != Outcome::Abnormal => {
+                        let asked =
+                            RefundAsked { amount: asked.amount.or(Some(stuck.amount)), ..asked.clone() };
+                        new_refund(booked, &asked, at).map(Some)
+                    }
+                    _ => self.refund_of(booked, asked, at),
+                };
             }
         };
         Ok(Some(Entry {
@@ -245,21 +258,7 @@ impl Books {
             let of = || format!("{} {}", known.refund.amount, other.payment.currency);
             return if is_the_same { Ok(None) } else { Err(NotBooked::OtherAmount { booked: of() }) };
         }
-        let asked = RefundAsked { refunded_before: booked.refunded(), ..asked.clone() };
-        let refund = asked.refund_of(&booked.payment, booked.provider)?;
-        Ok(Some(Entry {
-            at,
-            provider: booked.provider,
-            payment_no: booked.payment.payment_no.clone(),
-            nth: booked.nth,
-            amount: booked.payment.amount,
-            currency: booked.payment.currency.clone(),
-            happened: Happened::Refunded {
-                refund_no: refund.refund_no,
-                amount: refund.amount,
-                outcome: refund.outcome,
-            },
-        }))
+        new_refund(booked, asked, at).map(Some)
     }
 
     /// Writes an entry into the books.
@@ -286,6 +285,8 @@ impl Books {
                     outcome: *outcome,
                 };
                 let refund = asked.refund_of(&booked.payment, entry.provider)?;
+                // One that was stuck and is ended by somebody happens when it is ended.
+                booked.refunds.retain(|one| one.refund.refund_no != *refund_no);
                 booked.refunds.push(BookedRefund { refund, at: entry.at });
                 self.by_refund.insert((entry.provider, refund_no.clone()), index);
             }
@@ -317,6 +318,25 @@ impl Books {
         self.by_id.insert((entry.provider, id), index);
         index
     }
+}
+
+/// The entry of a refund that is new, or ends a stuck one.
+fn new_refund(booked: &Booked, asked: &RefundAsked, at: DateTime<Utc>) -> Result<Entry, NotBooked> {
+    let asked = RefundAsked { refunded_before: booked.refunded(), ..asked.clone() };
+    let refund = asked.refund_of(&booked.payment, booked.provider)?;
+    Ok(Entry {
+        at,
+        provider: booked.provider,
+        payment_no: booked.payment.payment_no.clone(),
+        nth: booked.nth,
+        amount: booked.payment.amount,
+        currency: booked.payment.currency.clone(),
+        happened: Happened::Refunded {
+            refund_no: refund.refund_no,
+            amount: refund.amount,
+            outcome: refund.outcome,
+        },
+    })
 }
 
 fn other_amount(booked: Option<&Booked>) -> NotBooked {

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `POST /control/scenarios` | lets something happen, and answers when all of it is delivered |
 //! | `POST /control/trouble` | lets the next requests about a payment go wrong |
+//! | `POST /control/sticking` | lets the next refund of a payment get stuck at WeChat Pay, if its API is asked for it |
 //! | `GET /control/statement?provider=P` | the settlement statement, as CSV |
 //!
 //! Errors are `{"error": …}` with 422.
@@ -65,6 +66,12 @@ fn once() -> u32 {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StickingAsked {
+    payment_no: String,
+}
+
+#[derive(Deserialize)]
 struct StatementAsked {
     provider: Provider,
 }
@@ -74,6 +81,7 @@ pub fn routes() -> Router<Arc<Office>> {
     Router::new()
         .route("/scenarios", post(let_happen))
         .route("/trouble", post(order_trouble))
+        .route("/sticking", post(let_stick))
         .route("/statement", get(show_statement))
 }
 
@@ -96,6 +104,11 @@ async fn let_happen(State(office): State<Arc<Office>>, Json(asked): Json<Scenari
 
 async fn order_trouble(State(office): State<Arc<Office>>, Json(asked): Json<TroubleAsked>) -> StatusCode {
     office.trouble.order(&asked.payment_no, asked.trouble, asked.times);
+    StatusCode::NO_CONTENT
+}
+
+async fn let_stick(State(office): State<Arc<Office>>, Json(asked): Json<StickingAsked>) -> StatusCode {
+    office.stick(&asked.payment_no);
     StatusCode::NO_CONTENT
 }
 

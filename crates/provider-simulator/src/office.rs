@@ -1,5 +1,6 @@
 //! The providers' office: their books, and the callbacks about what happens in them.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::books::{Booked, BookedRefund, Books, NotBooked};
 use crate::clock::now;
 use crate::delivery::{self, Callbacks, Plan};
-use crate::event::{Event, Payment, Unsayable, What};
+use crate::event::{Event, Outcome, Payment, Unsayable, What};
 use crate::ids;
 use crate::journal::Journal;
 use crate::provider::Provider;
@@ -25,6 +26,8 @@ pub struct Office {
     kept: Mutex<Kept>,
     /// What goes wrong with its answers.
     pub trouble: Trouble,
+    /// The payments whose next refund gets stuck, if it is asked for through an API.
+    sticking: Mutex<HashSet<String>>,
     /// Where callbacks go; nowhere when it is to keep silent.
     server: Option<Target>,
     /// How they go when nobody says otherwise.
@@ -80,7 +83,8 @@ impl Office {
         plan: Plan,
         report: Report,
     ) -> Self {
-        Self { kept: Mutex::new(Kept { books, journal }), trouble, server, plan, report }
+        let kept = Mutex::new(Kept { books, journal });
+        Self { kept, trouble, sticking: Mutex::default(), server, plan, report }
     }
 
     /// Looks into the books.
@@ -145,6 +149,16 @@ impl Office {
         Ok((booked, refund))
     }
 
+    /// Lets the next refund of this payment that is asked for through the API of WeChat Pay get stuck (`ABNORMAL`), as one
+    /// does whose payer has closed the account that it would go to. Nobody else says so of a refund that is asked for.
+    pub fn stick(&self, payment_no: &str) {
+        self.sticking().insert(payment_no.to_owned());
+    }
+
+    fn sticking(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.sticking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Gives money back, as a merchant asks for through an API, and calls back about it in the background. The same
     /// number again gives nothing back: `true` says that it did now.
     ///
@@ -161,10 +175,14 @@ impl Office {
         let (booked, is_new) = {
             let mut kept = self.kept();
             let booked = kept.books.of_id(provider, provider_payment_id).ok_or_else(unknown)?;
-            let entry = kept.books.refund_of(booked, asked, now())?;
+            let payment_no = booked.payment.payment_no.clone();
+            let is_to_stick = provider == Provider::WechatPay && self.sticking().contains(&payment_no);
+            let outcome = if is_to_stick { Outcome::Abnormal } else { asked.outcome };
+            let entry = kept.books.refund_of(booked, &RefundAsked { outcome, ..asked.clone() }, now())?;
             if let Some(entry) = &entry {
                 kept.journal.write(entry)?;
                 kept.books.apply(entry)?;
+                self.sticking().remove(&payment_no);
             }
             let booked = kept.books.of_id(provider, provider_payment_id).ok_or_else(unknown)?.clone();
             (booked, entry.is_some())

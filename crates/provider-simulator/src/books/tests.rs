@@ -65,6 +65,30 @@ fn refunds_add_up_and_never_pass_what_was_paid() {
 }
 
 #[test]
+fn a_refund_that_is_stuck_moves_nothing_until_somebody_ends_it() {
+    let mut books = Books::default();
+    let ending = |outcome| {
+        let Action::Refund(asked) = refund("R-1", Some("10")) else { unreachable!() };
+        Scenario {
+            provider: Provider::WechatPay,
+            ..scenario(Action::Refund(RefundAsked { outcome, ..asked }))
+        }
+    };
+    let pay = Scenario { provider: Provider::WechatPay, ..scenario(Action::Pay) };
+    happen(&mut books, &pay).unwrap();
+    assert_eq!(happen(&mut books, &ending(Outcome::Abnormal)), Ok(true));
+    assert_eq!(happen(&mut books, &ending(Outcome::Abnormal)), Ok(false), "it is stuck already");
+    let booked = |books: &Books| books.of_number(Provider::WechatPay, "P-1").unwrap().clone();
+    assert_eq!(booked(&books).refunded(), Amount::ZERO);
+    // A merchant who asks again ends nothing.
+    let Action::Refund(again) = refund("R-1", Some("10")) else { unreachable!() };
+    assert_eq!(books.refund_of(&booked(&books), &again, at()), Ok(None));
+    assert_eq!(happen(&mut books, &ending(Outcome::Done)), Ok(true));
+    assert_eq!((booked(&books).refunded(), booked(&books).refunds.len()), (amount("10"), 1));
+    assert_eq!(happen(&mut books, &ending(Outcome::Done)), Ok(false), "it is over");
+}
+
+#[test]
 fn what_is_not_paid_cannot_be_refunded() {
     let mut books = Books::default();
     happen(&mut books, &scenario(Action::Fail)).unwrap();

@@ -1,8 +1,9 @@
-use provider_simulator::Provider;
 use provider_simulator::clock::now;
 use provider_simulator::demo_keys::wechatpay as demo;
+use provider_simulator::event::Outcome;
 use provider_simulator::rsa::{SigningKey, VerifyingKey};
-use provider_simulator::scenario::Action;
+use provider_simulator::scenario::{Action, RefundAsked};
+use provider_simulator::{Amount, Provider};
 use serde_json::{Value, json};
 
 use crate::{Asked, id};
@@ -99,4 +100,35 @@ async fn a_refund_is_in_progress_first_and_then_has_succeeded() {
     assert_eq!(paid["trade_state"], "REFUND");
     let (status, missing) = ask(&office, "GET", "/v3/refund/domestic/refunds/R-2", "").await;
     assert_eq!((status, &missing["code"]), (404, &json!("RESOURCE_NOT_EXISTS")));
+}
+
+#[tokio::test]
+async fn a_refund_that_sticks_is_abnormal_until_somebody_ends_it() {
+    let office = Asked::new().await;
+    office.happen(Provider::WechatPay, Action::Pay).await;
+    let sticking = office.post("/control/sticking").json(&json!({ "payment_no": "P-1" }));
+    assert_eq!(sticking.send().await.unwrap().status(), 204);
+    let refund = async |refund_no: &str| {
+        let amount = json!({ "refund": 1000, "total": 8880, "currency": "CNY" });
+        let body = json!({ "out_trade_no": "P-1", "out_refund_no": refund_no, "amount": amount }).to_string();
+        ask(&office, "POST", "/v3/refund/domestic/refunds", &body).await.1
+    };
+    let status_of = async |refund_no: &str| {
+        ask(&office, "GET", &format!("/v3/refund/domestic/refunds/{refund_no}"), "").await.1["status"].clone()
+    };
+    assert_eq!(refund("R-1").await["status"], "PROCESSING");
+    assert_eq!(status_of("R-1").await, "ABNORMAL");
+    assert_eq!(refund("R-1").await["status"], "ABNORMAL", "asking again ends nothing");
+    assert_eq!(ask(&office, "GET", &of_number("P-1"), "").await.1["trade_state"], "SUCCESS");
+
+    refund("R-2").await;
+    assert_eq!(status_of("R-2").await, "SUCCESS", "it was the next one that was to stick");
+    let ended = RefundAsked {
+        refund_no: "R-1".to_owned(),
+        amount: None,
+        refunded_before: Amount::ZERO,
+        outcome: Outcome::Done,
+    };
+    office.happen(Provider::WechatPay, Action::Refund(ended)).await;
+    assert_eq!(status_of("R-1").await, "SUCCESS");
 }
