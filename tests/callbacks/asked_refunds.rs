@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use onefold_tests::office::Office;
+use onefold_tests::office::{Mute, Office};
 use provider_simulator::event::{Outcome, Payment, What};
 use provider_simulator::provider::PROVIDERS;
-use provider_simulator::scenario::Action;
+use provider_simulator::scenario::{Action, RefundAsked};
 use provider_simulator::trouble::Kind;
 use provider_simulator::{Event, Provider};
 use serde_json::{Value, json};
+use server::provider_calls::CallSettings;
+use sqlx::{Connection, PgConnection};
+use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::stage::{AMOUNT, Stage, booked, of, paid, refunded};
 
@@ -218,6 +222,47 @@ async fn a_refund_that_is_stuck_is_asked_about_until_it_is_over() -> anyhow::Res
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_that_its_provider_says_is_stuck_waits_for_a_person_there() -> anyhow::Result<()> {
+    let office = Office::open().await?;
+    let stage = Stage::start_asking(&office.url).await?;
+    let provider = Provider::WechatPay;
+    paid_order(&stage, &office, provider, "S-0001").await?;
+    let refund = stage.refund("S-0001", "10.00", "r-1").await?.json();
+    office.office().stick("S-0001");
+    for seconds in [0, 10, 20, 40] {
+        stage.clock.advance(Duration::from_secs(seconds));
+        stage.ask_for_refunds().await?;
+    }
+    assert_eq!(stage.refund_now(&refund).await?["status"], "pending");
+    assert_eq!(stage.order("S-0001").await?["refunded_amount"], "0.00");
+    assert_eq!(gone_back(&office, provider, "S-0001"), ("0".to_owned(), 1), "asked for once");
+    let alerts = stage.alerts("kind=refund_attention").await?;
+    assert_eq!(alerts.len(), 1, "a person is asked once, however often it is told");
+    assert_eq!(alerts[0]["status"], "open");
+    // It still counts as on its way.
+    let too_much = stage.refund("S-0001", "78.81", "r-2").await?;
+    assert_eq!(too_much.slug().as_deref(), Some("refund-exceeds-paid"));
+
+    let ended = RefundAsked {
+        refund_no: refund_no(&refund),
+        amount: None,
+        refunded_before: provider_simulator::Amount::ZERO,
+        outcome: Outcome::Done,
+    };
+    office.happen(provider, "S-0001", AMOUNT, Action::Refund(ended)).await?;
+    stage.clock.advance(Duration::from_secs(100));
+    assert_eq!(stage.ask_for_refunds().await?, 1);
+    assert_eq!(stage.refund_now(&refund).await?["status"], "succeeded");
+    let order = stage.order("S-0001").await?;
+    assert_eq!(
+        (&order["status"], &order["refunded_amount"]),
+        (&json!("partially_refunded"), &json!("10.00"))
+    );
+    assert_eq!(booked(&stage.payment("S-0001").await?), ["payment_settled", "payment_refunded"]);
+    stage.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_person_decides_to_give_back_is_asked_for_at_its_provider() -> anyhow::Result<()> {
     let office = Office::open().await?;
     let stage = Stage::start_asking(&office.url).await?;
@@ -239,6 +284,62 @@ async fn what_a_person_decides_to_give_back_is_asked_for_at_its_provider() -> an
         assert_eq!(booked(&payment), ["payment_unapplied", "refund_owed", "owed_refunded"]);
     }
     stage.finish().await
+}
+
+/// An order that is paid at a provider that answers nobody, and a refund of it.
+async fn refund_at_nobody(stage: &Stage, number: &str) -> anyhow::Result<Value> {
+    stage.place(STRIPE, number).await?;
+    stage.acknowledged(STRIPE, &paid(&format!("event-{number}"), number, &format!("pi-{number}"))).await?;
+    Ok(stage.refund(number, "10.00", number).await?.json())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_whose_request_is_still_under_way_has_no_second_turn() -> anyhow::Result<()> {
+    let nobody = Mute::open().await?;
+    let stage = Stage::start_calling(&nobody.url, CallSettings::default()).await?;
+    refund_at_nobody(&stage, "T-0001").await?;
+    let refunding = stage.server.server().refunding().clone();
+    let first = tokio::spawn(async move { refunding.once().await });
+    nobody.has_been_called(1).await?;
+    // An answer may take 10 s.
+    stage.clock.advance(Duration::from_secs(12));
+    assert_eq!(stage.ask_for_refunds().await?, 0);
+    assert!(!first.is_finished(), "the first request is still under way");
+    first.abort();
+    stage.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_is_taken_when_there_is_a_place_for_its_request_and_not_before() -> anyhow::Result<()> {
+    let nobody = Mute::open().await?;
+    let calls = CallSettings { at_once_max: 1, ..CallSettings::default() };
+    let stage = Stage::start_calling(&nobody.url, calls).await?;
+    let refund = refund_at_nobody(&stage, "T-0001").await?;
+    stage.place(STRIPE, "T-0002").await?;
+    stage.clock.advance(A_MINUTE);
+    let polling = stage.server.server().polling().clone();
+    let asking = tokio::spawn(async move { polling.once().await });
+    nobody.has_been_called(1).await?;
+    // The only place is taken: whoever asks for the refund waits for it, and has no turn meanwhile.
+    let waiting = timeout(Duration::from_millis(200), stage.ask_for_refunds()).await;
+    assert!(waiting.is_err(), "{waiting:?}");
+    assert_eq!(turns_of(&stage, &refund).await?, 0);
+    asking.abort();
+    assert!(asking.await.is_err_and(|error| error.is_cancelled()));
+    let refunding = stage.server.server().refunding().clone();
+    let taking = tokio::spawn(async move { refunding.once().await });
+    nobody.has_been_called(2).await?;
+    assert_eq!(turns_of(&stage, &refund).await?, 1);
+    taking.abort();
+    stage.finish().await
+}
+
+/// How many turns were taken of a refund.
+async fn turns_of(stage: &Stage, refund: &Value) -> anyhow::Result<i32> {
+    let mut connection = PgConnection::connect_with(&stage.server.database).await?;
+    let id: Uuid = refund["id"].as_str().unwrap_or_default().parse()?;
+    let turns = sqlx::query_scalar("SELECT asked FROM asked_refunds WHERE refund_id = $1").bind(id);
+    Ok(turns.fetch_one(&mut connection).await?)
 }
 
 #[tokio::test]

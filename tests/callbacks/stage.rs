@@ -58,17 +58,22 @@ impl Stage {
         providers: &str,
         hooks: Hooks,
     ) -> anyhow::Result<Self> {
+        let quickly = CallSettings { timeout: Duration::from_secs(1), ..CallSettings::default() };
         Self::start_changed(database, |settings| {
             settings.hooks = hooks;
-            settings.demo_providers = Some(providers.to_owned());
-            settings.provider_calls = CallSettings {
-                timeout: Duration::from_secs(1),
-                // It asks when the test says so, and never by itself.
-                pause: Duration::from_secs(60 * 60),
-                ..CallSettings::default()
-            };
+            ask_at(settings, providers, quickly);
         })
         .await
+    }
+
+    /// A server that asks its providers at this address in this way, when the test says so and never by itself.
+    pub async fn start_calling(providers: &str, calls: CallSettings) -> anyhow::Result<Self> {
+        Self::start_changed(new_database().await?, |settings| ask_at(settings, providers, calls)).await
+    }
+
+    /// A server like this one, on its database, with other settings, and its own clock.
+    pub async fn start_again(self, change: impl FnOnce(&mut ServerSettings)) -> anyhow::Result<Self> {
+        Self::start_changed(self.server.shutdown().await, change).await
     }
 
     async fn start_changed(
@@ -215,6 +220,11 @@ impl Stage {
         let database = self.server.shutdown().await;
         audited_keeping(&database, Duration::ZERO).await
     }
+}
+
+fn ask_at(settings: &mut ServerSettings, providers: &str, calls: CallSettings) {
+    settings.demo_providers = Some(providers.to_owned());
+    settings.provider_calls = CallSettings { pause: Duration::from_secs(60 * 60), ..calls };
 }
 
 /// Fails if the auditor finds anything.

@@ -1,4 +1,5 @@
-//! Payment providers that can be asked: the simulator's office, and one that answers the same to everybody.
+//! Payment providers that can be asked: the simulator's office, one that answers the same to everybody, and one that answers
+//! nobody.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use provider_simulator::trouble::{Chances, Kind, Trouble};
 use provider_simulator::{Amount, Provider, Style, api};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// All four providers at an address of their own. They call nobody: whoever wants to know must ask.
@@ -129,6 +131,44 @@ impl Parrot {
 }
 
 impl Drop for Parrot {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// Somebody at a provider's address who takes every connection, and says nothing.
+#[derive(Debug)]
+pub struct Mute {
+    /// Where nobody is answered.
+    pub url: String,
+    callers: watch::Receiver<usize>,
+    serving: JoinHandle<()>,
+}
+
+impl Mute {
+    /// Opens it.
+    pub async fn open() -> anyhow::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let (count, callers) = watch::channel(0);
+        let serving = tokio::spawn(async move {
+            let mut held = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                held.push(stream);
+                count.send_replace(held.len());
+            }
+        });
+        Ok(Self { url, callers, serving })
+    }
+
+    /// Waits until so many have called.
+    pub async fn has_been_called(&self, times: usize) -> anyhow::Result<()> {
+        self.callers.clone().wait_for(|callers| *callers >= times).await?;
+        Ok(())
+    }
+}
+
+impl Drop for Mute {
     fn drop(&mut self) {
         self.serving.abort();
     }

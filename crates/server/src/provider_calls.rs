@@ -5,6 +5,7 @@
 //! - this file: what can be set, and the lines to the providers;
 //! - [`polling`]: asking about payments whose callback does not come;
 //! - [`refunding`]: asking for refunds, and what became of them;
+//! - [`rounds`]: looking again and again whose turn it is;
 //! - [`line`](mod@line): the line to one provider: how many requests at once, what is counted, what becomes of faults;
 //! - [`circuit`]: when a provider that does not answer is left alone;
 //! - [`exchange`]: one request over HTTP.
@@ -16,6 +17,7 @@ pub mod exchange;
 pub mod line;
 pub mod polling;
 pub mod refunding;
+pub mod rounds;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -71,6 +71,11 @@ impl HttpClient {
         Self { client: builder.build(connector), timeout }
     }
 
+    /// How long it waits for each answer.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Sends a request and reads the answer.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! The line to one provider, for one client.
 
+use std::iter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -10,7 +12,7 @@ use desk::{Answered, Clock};
 use payment_callback::api::{ApiFault, ApiRequest, ApiResponse, ProviderApi, Sending};
 use payment_callback::{Delivery, DeliveryFingerprint, Notice};
 use thiserror::Error;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::circuit::Circuit;
 use super::exchange::{HttpClient, Unanswered};
@@ -30,9 +32,15 @@ pub struct Line {
     state: AppState,
     at_once_max: usize,
     /// One for each request that may be under way at once, whatever it is about.
-    places: Semaphore,
+    places: Arc<Semaphore>,
     circuit: Mutex<Circuit>,
 }
+
+/// The right to ask on a line, one request after the other. Dropped, it is somebody else's.
+#[derive(Debug)]
+pub struct Place(
+    #[expect(dead_code, reason = "it is held, and given back by being dropped")] OwnedSemaphorePermit,
+);
 
 /// Nothing was learnt from a provider.
 #[derive(Debug, Error)]
@@ -88,7 +96,7 @@ impl Line {
         at_once_max: usize,
     ) -> Self {
         assert!(endpoint.provider.api().is_some(), "a line leads to somebody who can be asked");
-        let places = Semaphore::new(at_once_max);
+        let places = Arc::new(Semaphore::new(at_once_max));
         Self { endpoint, client_id, http, state, at_once_max, places, circuit: Mutex::default() }
     }
 
@@ -107,14 +115,29 @@ impl Line {
         self.endpoint.provider.api().expect("a line was made for a provider that can be asked")
     }
 
+    /// The places for turns that may begin now: those that are free, as many as the circuit allows; none while it is open.
+    /// Waits for the first one, which is no longer than whoever has it asks.
+    ///
+    /// A turn is taken when there is a place for it and not before: it is over at a time, and whoever waited for a place
+    /// with a turn in hand might ask when it is somebody else's.
+    pub async fn places(&self) -> Vec<Place> {
+        if self.allowance() == 0 {
+            return Vec::new();
+        }
+        let first = self.places.clone().acquire_owned().await.expect("nobody closes it");
+        let others = iter::from_fn(|| self.places.clone().try_acquire_owned().ok());
+        // The circuit may have opened meanwhile.
+        iter::once(first).chain(others).map(Place).take(self.allowance()).collect()
+    }
+
     /// How many requests may be made now.
-    pub fn allowance(&self) -> usize {
+    fn allowance(&self) -> usize {
         self.circuit().allowance(self.now(), self.at_once_max)
     }
 
-    /// How many requests may be made at once in good times.
-    pub fn at_once_max(&self) -> usize {
-        self.at_once_max
+    /// How long the provider may take to answer a request.
+    pub fn timeout(&self) -> Duration {
+        self.http.timeout()
     }
 
     /// Asks, and reads the answer, which is given with its bytes. `what` is counted.
@@ -124,11 +147,11 @@ impl Line {
     /// A [`Fault`], which is logged and counted.
     pub async fn ask<T>(
         &self,
+        _place: &Place,
         what: &'static str,
         make: impl FnOnce(&dyn ProviderApi, Sending<'_>) -> ApiRequest,
         read: impl FnOnce(&dyn ProviderApi, &ApiResponse<'_>, DateTime<Utc>) -> Result<T, ApiFault>,
     ) -> Result<(T, Bytes), Fault> {
-        let _place = self.places.acquire().await.expect("nobody closes it");
         let nonce = self.nonce();
         let request = make(self.api(), self.sending(&nonce));
         let told = match self.http.send(&request).await {

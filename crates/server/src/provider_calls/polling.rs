@@ -15,10 +15,10 @@ use payment_callback::Event;
 use payment_callback::api::PaymentAsked;
 use payment_callback::poll::Turn;
 use payment_callback::store::polls::{self, Wanted};
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::line::Line;
+use super::line::{Line, Place};
+use super::rounds::{Round, rounds};
 
 /// What is counted.
 const QUERY: &str = "query";
@@ -40,24 +40,8 @@ impl Polling {
 
     /// Polls until `stop`. A provider that is slow delays no other.
     pub async fn run(self, stop: CancellationToken) {
-        let polling = self.lines.iter().map(|(line, after)| async {
-            let mut is_busy = false;
-            loop {
-                let pause = if is_busy { Duration::ZERO } else { self.pause };
-                tokio::select! {
-                    () = stop.cancelled() => return,
-                    () = sleep(pause) => {}
-                }
-                is_busy = match round(line, *after).await {
-                    Ok(asked) => asked == line.at_once_max(),
-                    Err(error) => {
-                        tracing::debug!(%error, "cannot look whose turn it is now");
-                        false
-                    }
-                };
-            }
-        });
-        join_all(polling).await;
+        let (pause, stop) = (self.pause, &stop);
+        join_all(self.lines.iter().map(|(line, after)| rounds(pause, stop, || round(line, *after)))).await;
     }
 
     /// One round on every line; answers about how many payments was asked.
@@ -68,17 +52,17 @@ impl Polling {
     pub async fn once(&self) -> sqlx::Result<usize> {
         let mut asked = 0;
         for (line, after) in &self.lines {
-            asked += round(line, *after).await?;
+            asked += round(line, *after).await?.turns;
         }
         Ok(asked)
     }
 }
 
 /// As many payments as may be asked about at once.
-async fn round(line: &Line, after: TimeDelta) -> sqlx::Result<usize> {
-    let allowance = line.allowance();
-    if allowance == 0 {
-        return Ok(0);
+async fn round(line: &Line, after: TimeDelta) -> sqlx::Result<Round> {
+    let places = line.places().await;
+    if places.is_empty() {
+        return Ok(Round::default());
     }
     let now = line.state().clock.now();
     let wanted = Wanted {
@@ -86,19 +70,23 @@ async fn round(line: &Line, after: TimeDelta) -> sqlx::Result<usize> {
         provider: line.endpoint().provider.kind(),
         now,
         made_by: now - after,
-        limit: i64::try_from(allowance).unwrap_or(i64::MAX),
+        limit: i64::try_from(places.len()).unwrap_or(i64::MAX),
     };
     let mut connection = line.state().database.pool().acquire().await?;
     let turns =
         polls::take_turns(&mut connection, wanted, |turn| turn.next(now, after, rand::random())).await?;
     drop(connection);
-    join_all(turns.iter().map(|turn| poll(line, turn))).await;
-    Ok(turns.len())
+    let round = Round::of(turns.len(), places.len());
+    // Places without a turn are given back now, the others each with its answer.
+    let placed: Vec<(&Turn, Place)> = turns.iter().zip(places).collect();
+    join_all(placed.into_iter().map(|(turn, place)| poll(line, place, turn))).await;
+    Ok(round)
 }
 
-async fn poll(line: &Line, turn: &Turn) {
+async fn poll(line: &Line, place: Place, turn: &Turn) {
     let asked = PaymentAsked { payment_no: &turn.payment_no, payment_id: None };
     let told = line.ask(
+        &place,
         QUERY,
         |api, sending| api.query(&asked, sending),
         |api, response, now| api.read_query(&asked, response, now),

@@ -5,6 +5,9 @@
 //! was heard is not known for certain, not even if there was none because the server died: only where the provider knows
 //! of no such refund is it asked for again, under the same number. What the provider says comes to the door as a callback
 //! does.
+//!
+//! A turn has a length, and ends with it; the next one begins no sooner. So nobody asks about a refund while the request for
+//! it is still on its way, whose end would be taken for the provider's not knowing of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +21,11 @@ use idempotency::{Key, Name};
 use payment_callback::api::{ApiFault, RefundAnswer, RefundAsked, RefundState};
 use payment_callback::store::asked_refunds;
 use payment_callback::{Asked, AskedRefund};
-use tokio::time::sleep;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::line::{Fault, Line};
+use super::line::{Fault, Line, Place};
+use super::rounds::{Round, rounds};
 use crate::routes::callbacks::take;
 
 /// What is counted.
@@ -31,7 +35,13 @@ const QUERY_REFUND: &str = "query_refund";
 /// What is recorded of an answer that said nothing about the refund itself.
 const OPERATION: &str = "note refund";
 
-/// The pause after a refund's first turn. It doubles with each turn.
+/// How many requests a turn but the first makes at most: about the refund, for it, and about it once more.
+const REQUESTS_MAX: u32 = 3;
+
+/// How long what the provider has said may take to be noted, within a turn.
+const NOTING: Duration = Duration::from_secs(3);
+
+/// The pause after a refund's first turn, unless that may take longer. It doubles with each turn.
 const PAUSE: TimeDelta = TimeDelta::seconds(5);
 
 /// The longest pause: money that is owed is asked about for ever.
@@ -53,24 +63,8 @@ impl Refunding {
 
     /// Asks until `stop`. A provider that is slow delays no other.
     pub async fn run(self, stop: CancellationToken) {
-        let asking = self.lines.iter().map(|line| async {
-            let mut is_busy = false;
-            loop {
-                let pause = if is_busy { Duration::ZERO } else { self.pause };
-                tokio::select! {
-                    () = stop.cancelled() => return,
-                    () = sleep(pause) => {}
-                }
-                is_busy = match round(line).await {
-                    Ok(asked) => asked == line.at_once_max(),
-                    Err(error) => {
-                        tracing::debug!(%error, "cannot look which refunds are due now");
-                        false
-                    }
-                };
-            }
-        });
-        join_all(asking).await;
+        let (pause, stop) = (self.pause, &stop);
+        join_all(self.lines.iter().map(|line| rounds(pause, stop, || round(line)))).await;
     }
 
     /// One round on every line; answers for or about how many refunds was asked.
@@ -81,47 +75,68 @@ impl Refunding {
     pub async fn once(&self) -> sqlx::Result<usize> {
         let mut asked = 0;
         for line in &self.lines {
-            asked += round(line).await?;
+            asked += round(line).await?.turns;
         }
         Ok(asked)
     }
 }
 
+/// How long the turn may take of a refund that was asked for or about so often before, where each answer may take so long.
+fn turn_length(asked: i32, timeout: Duration) -> Duration {
+    timeout * if asked == 0 { 1 } else { REQUESTS_MAX } + NOTING
+}
+
 /// When a refund that was asked for or about so often before this turn has its next one.
-fn next_turn(now: DateTime<Utc>, asked: i32, chance: u8) -> DateTime<Utc> {
-    let pause = (PAUSE * (1 << asked.clamp(0, 16))).min(PAUSE_MAX);
+fn next_turn(now: DateTime<Utc>, asked: i32, timeout: Duration, chance: u8) -> DateTime<Utc> {
+    let length = TimeDelta::from_std(turn_length(asked, timeout)).unwrap_or(PAUSE_MAX);
+    let pause = (PAUSE * (1 << asked.clamp(0, 16))).min(PAUSE_MAX).max(length);
     now + pause + pause * i32::from(chance) / (4 * i32::from(u8::MAX))
 }
 
 /// As many refunds as may be asked for at once.
-async fn round(line: &Line) -> sqlx::Result<usize> {
-    let allowance = line.allowance();
-    if allowance == 0 {
-        return Ok(0);
+async fn round(line: &Line) -> sqlx::Result<Round> {
+    let places = line.places().await;
+    if places.is_empty() {
+        return Ok(Round::default());
     }
+    // Taken before the turns are, so that whatever it takes to take them is a part of them.
+    let began = Instant::now();
     let now = line.state().clock.now();
     let whose = (line.client_id(), line.endpoint().provider.kind());
-    let limit = i64::try_from(allowance).unwrap_or(i64::MAX);
+    let limit = i64::try_from(places.len()).unwrap_or(i64::MAX);
     let mut connection = line.state().database.pool().acquire().await?;
-    let next = |asked| next_turn(now, asked, rand::random());
+    let timeout = line.timeout();
+    let next = |asked| next_turn(now, asked, timeout, rand::random());
     let turns = asked_refunds::take_turns(&mut connection, whose, now, limit, next).await?;
     drop(connection);
-    join_all(turns.iter().map(|(refund, asked)| take_turn(line, refund, *asked))).await;
-    Ok(turns.len())
+    let round = Round::of(turns.len(), places.len());
+    // Places without a turn are given back now, the others each at the end of its turn.
+    let placed: Vec<_> = turns.iter().zip(places).collect();
+    let taking = placed.into_iter().map(|((refund, asked), place)| async move {
+        let ends_at = began + turn_length(*asked, timeout);
+        if timeout_at(ends_at, take_turn(line, &place, refund, *asked)).await.is_err() {
+            tracing::debug!(
+                refund_no = refund.refund_no(),
+                "a turn was cut off; what came of it is asked about"
+            );
+        }
+    });
+    join_all(taking).await;
+    Ok(round)
 }
 
-/// What is to be noted of a turn; what a provider has said is taken in at once.
-async fn take_turn(line: &Line, refund: &AskedRefund, asked: i32) {
+/// Asks for a refund or about it, takes in what its provider says, and notes where it says nothing.
+async fn take_turn(line: &Line, place: &Place, refund: &AskedRefund, asked: i32) {
     let is_first = asked == 0;
     // What went wrong is logged and counted, and the next turn comes.
-    if !is_first && !matches!(ask_about(line, refund).await, Ok(RefundState::Unknown)) {
+    if !is_first && !matches!(ask_about(line, place, refund).await, Ok(RefundState::Unknown)) {
         return;
     }
-    let came_of_it = match ask_for(line, refund).await {
+    let came_of_it = match ask_for(line, place, refund).await {
         Ok(_) => return,
         Err(Fault::Api(ApiFault::Refused { code })) if is_first => Asked::Refused(code),
         // It may be refused because a request before it was heard after all.
-        Err(Fault::Api(ApiFault::Refused { code })) => match ask_about(line, refund).await {
+        Err(Fault::Api(ApiFault::Refused { code })) => match ask_about(line, place, refund).await {
             Ok(RefundState::Unknown) => Asked::Refused(code),
             _ => return,
         },
@@ -130,22 +145,24 @@ async fn take_turn(line: &Line, refund: &AskedRefund, asked: i32) {
     note(line, refund, came_of_it, asked).await;
 }
 
-async fn ask_for(line: &Line, refund: &AskedRefund) -> Result<RefundState, Fault> {
+async fn ask_for(line: &Line, place: &Place, refund: &AskedRefund) -> Result<RefundState, Fault> {
     let number = refund.refund_no();
     let wanted = wanted(refund, &number);
     let Ok(request) = line.api().refund(&wanted, line.sending(&line.nonce())) else {
         return Err(Fault::Api(ApiFault::Refused { code: "not_askable".to_owned() }));
     };
-    let told = line.ask(REFUND, |_, _| request, |api, response, now| api.read_refund(&wanted, response, now));
+    let told =
+        line.ask(place, REFUND, |_, _| request, |api, response, now| api.read_refund(&wanted, response, now));
     let (answer, body) = told.await?;
     take_in(line, &wanted, &answer, body).await;
     Ok(answer.state)
 }
 
-async fn ask_about(line: &Line, refund: &AskedRefund) -> Result<RefundState, Fault> {
+async fn ask_about(line: &Line, place: &Place, refund: &AskedRefund) -> Result<RefundState, Fault> {
     let number = refund.refund_no();
     let wanted = wanted(refund, &number);
     let told = line.ask(
+        place,
         QUERY_REFUND,
         |api, sending| api.query_refund(&wanted, sending),
         |api, response, now| api.read_query_refund(&wanted, response, now),
@@ -208,13 +225,27 @@ async fn note(line: &Line, refund: &AskedRefund, came_of_it: Asked, turn: i32) {
 mod tests {
     use super::*;
 
+    fn pause(asked: i32, timeout: Duration) -> Duration {
+        (next_turn(DateTime::UNIX_EPOCH, asked, timeout, 0) - DateTime::UNIX_EPOCH).to_std().unwrap()
+    }
+
     #[test]
     fn the_pauses_double_up_to_six_hours_and_never_end() {
-        let pauses: Vec<i64> = (0..16)
-            .map(|asked| (next_turn(DateTime::UNIX_EPOCH, asked, 0) - DateTime::UNIX_EPOCH).num_seconds())
-            .collect();
+        let quick = Duration::from_secs(1);
+        let pauses: Vec<u64> = (0..16).map(|asked| pause(asked, quick).as_secs()).collect();
         assert_eq!(pauses[..4], [5, 10, 20, 40]);
-        assert_eq!(pauses[15], PAUSE_MAX.num_seconds());
-        assert!(next_turn(DateTime::UNIX_EPOCH, i32::MAX, u8::MAX) > DateTime::UNIX_EPOCH);
+        assert_eq!(TimeDelta::seconds(pauses[15].cast_signed()), PAUSE_MAX);
+        assert!(next_turn(DateTime::UNIX_EPOCH, i32::MAX, quick, u8::MAX) > DateTime::UNIX_EPOCH);
+    }
+
+    #[test]
+    fn no_turn_begins_before_the_one_before_it_has_to_end() {
+        for timeout in [Duration::from_millis(100), Duration::from_secs(10), Duration::from_secs(60)] {
+            for asked in 0..20 {
+                let (pause, length) = (pause(asked, timeout), turn_length(asked, timeout));
+                assert!(pause >= length, "{pause:?} after turn {asked}, which may take {length:?}");
+                assert!(length > timeout, "an answer may take {timeout:?}");
+            }
+        }
     }
 }
