@@ -196,7 +196,7 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
         "an order of which more was given back than taken",
         "ALTER TABLE orders DROP CONSTRAINT orders_refunded_within_captured;
          UPDATE orders SET refunded_amount = 31, status = 'refunded' WHERE amount = 30",
-        &["order-amounts", "refunds"],
+        &["order-amounts", "order-versions", "refunds"],
     ),
     (
         "a refund that the status does not know of",
@@ -349,12 +349,12 @@ const FROZEN_DAMAGES: &[(&str, &str, &[&str])] = &[
     (
         "an order of which more was captured than of its hold",
         "UPDATE orders SET captured_amount = 19 WHERE client_order_no = 'o-refunded'",
-        &["order-payments"],
+        &["order-payments", "order-versions"],
     ),
     (
         "an order that was cancelled and is not",
         "UPDATE orders SET status = 'authorized' WHERE client_order_no = 'o-cancelled'",
-        &["stock", "records", "events"],
+        &["order-versions", "stock", "records", "events"],
     ),
     ("a refund that was deleted", "DELETE FROM refunds", &["refunds", "refund-rows", "records"]),
     (

@@ -155,7 +155,7 @@ pub async fn frozen() -> anyhow::Result<Database> {
 }
 
 /// Runs a request that must succeed; answers the id of what it made or changed, if that has one.
-async fn run(desk: &Desk, request: Request) -> anyhow::Result<uuid::Uuid> {
+pub async fn run(desk: &Desk, request: Request) -> anyhow::Result<uuid::Uuid> {
     let key = request.name.key.as_str().to_owned();
     let answered = desk.submit(request, None).await.answered;
     ensure!(status(&answered).is_some_and(|status| status < 300), "{key} was answered {answered:?}");

@@ -1,7 +1,9 @@
 //! The auditor of the books: it finds what is damaged on purpose, and nothing where nothing is.
 
+mod asked_refunds;
 mod clean;
 mod damage;
+mod history;
 mod ledger;
 mod memory;
 mod neighbour;

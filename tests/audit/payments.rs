@@ -19,16 +19,16 @@ use uuid::Uuid;
 
 use crate::ledger::{audited, failing, opened, placing, tamper};
 
-fn stripe() -> ProviderKind {
+pub fn stripe() -> ProviderKind {
     ProviderKind::from_word("stripe").expect("a provider that there is")
 }
 
-fn cny(text: &str) -> Amount {
+pub fn cny(text: &str) -> Amount {
     Amount::parse(text, currency("CNY")).expect("an amount")
 }
 
 /// An order of 88.80 under this number, which is its payment's too.
-fn ordering(number: &str, account_id: AccountId) -> Request {
+pub fn ordering(number: &str, account_id: AccountId) -> Request {
     let payment = PaymentTerms::Provider {
         provider: stripe().word(),
         payment_no: number.to_owned(),
@@ -37,7 +37,7 @@ fn ordering(number: &str, account_id: AccountId) -> Request {
     placing(number, account_id, cny("88.80"), Vec::new(), payment)
 }
 
-fn told(delivery: &str, event: Event) -> Request {
+pub fn told(delivery: &str, event: Event) -> Request {
     let notice = Notice {
         delivery_key: delivery.to_owned(),
         event_type: "test".to_owned(),
@@ -56,7 +56,7 @@ fn told(delivery: &str, event: Event) -> Request {
     request(delivery, Command::Payment(PaymentCommand::TakeCallback(Box::new(callback))))
 }
 
-fn paid(delivery: &str, number: &str, money: &str, amount: &str) -> Request {
+pub fn paid(delivery: &str, number: &str, money: &str, amount: &str) -> Request {
     let amount = ReportedAmount::Exact(cny(amount));
     let event =
         Event::PaymentSucceeded { payment_no: Some(number.to_owned()), payment_id: money.to_owned(), amount };
@@ -65,7 +65,7 @@ fn paid(delivery: &str, number: &str, money: &str, amount: &str) -> Request {
 
 /// One order paid, and refunded in part; money in excess that is owed back; an order paid too little; money that nobody
 /// has asked for; and an order that waits.
-async fn with_payments() -> anyhow::Result<Database> {
+pub async fn with_payments() -> anyhow::Result<Database> {
     let database = new_service_database().await?;
     let desk = desks::open(&database, Settings::default(), Hooks::default());
     let alice = opened(&desk, "open-alice", "alice", "CNY").await?;
@@ -87,7 +87,7 @@ async fn with_payments() -> anyhow::Result<Database> {
         paid("evt_3", "P-0001", "pi_2", "5.00"),
     ];
     submit_all(&desk, acts).await?;
-    let alert = open_alert(&database).await?;
+    let alert = open_alert(&database, "excess").await?;
     let resolving = PaymentCommand::ResolveAlert {
         alert_id: alert,
         action: AlertAction::Refund,
@@ -104,7 +104,7 @@ async fn with_payments() -> anyhow::Result<Database> {
     Ok(database)
 }
 
-async fn submit_all(desk: &Desk, acts: impl IntoIterator<Item = Request>) -> anyhow::Result<()> {
+pub async fn submit_all(desk: &Desk, acts: impl IntoIterator<Item = Request>) -> anyhow::Result<()> {
     for request in acts {
         let key = request.name.key.as_str().to_owned();
         let answered = desk.submit(request, None).await.answered;
@@ -113,11 +113,11 @@ async fn submit_all(desk: &Desk, acts: impl IntoIterator<Item = Request>) -> any
     Ok(())
 }
 
-async fn open_alert(database: &Database) -> anyhow::Result<AlertId> {
+/// The open alert of this kind.
+pub async fn open_alert(database: &Database, kind: &str) -> anyhow::Result<AlertId> {
     let mut connection = PgConnection::connect_with(database.owner_options()).await?;
-    let id: Uuid = sqlx::query_scalar("SELECT alert_id FROM payment_alerts WHERE status = 'open'")
-        .fetch_one(&mut connection)
-        .await?;
+    let sql = "SELECT alert_id FROM payment_alerts WHERE status = 'open' AND kind = $1";
+    let id: Uuid = sqlx::query_scalar(sql).bind(kind).fetch_one(&mut connection).await?;
     Ok(AlertId(id))
 }
 
@@ -184,7 +184,7 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
     (
         "an order that was paid more than its receipts have earned",
         "UPDATE orders SET captured_amount = captured_amount + 1 WHERE client_order_no = 'P-0001'",
-        &["payments"],
+        &["order-versions", "payments"],
     ),
     (
         "a question that was lost",

@@ -6,10 +6,11 @@
 use chrono::{DateTime, Utc};
 
 use crate::checks::{
-    balances::Balances, business_keys::BusinessKeys, collecting::Collecting, entries::Entries,
-    events::Events, holds::Holds, known_accounts::KnownAccounts, movements::Movements,
-    order_amounts::OrderAmounts, order_payments::OrderPayments, payments::Payments, receipts::Receipts,
-    records::Records, refunds::Refunds, stock::Stock, trial_balance::TrialBalance,
+    asked_refunds::AskedRefunds, balances::Balances, business_keys::BusinessKeys, collecting::Collecting,
+    entries::Entries, events::Events, holds::Holds, known_accounts::KnownAccounts, movements::Movements,
+    order_amounts::OrderAmounts, order_payments::OrderPayments, order_versions::OrderVersions,
+    payments::Payments, receipts::Receipts, records::Records, refunds::Refunds, stock::Stock,
+    trial_balance::TrialBalance,
 };
 use crate::report::CheckReport;
 use crate::row::Row;
@@ -51,9 +52,11 @@ pub fn all(terms: Terms) -> Vec<Box<dyn Check>> {
         Box::new(Movements::new(listed_max)),
         Box::new(OrderPayments::new(listed_max)),
         Box::new(OrderAmounts::new(listed_max)),
+        Box::new(OrderVersions::new(listed_max)),
         Box::new(Receipts::new(listed_max)),
         Box::new(Payments::new(listed_max)),
         Box::new(Refunds::new(listed_max)),
+        Box::new(AskedRefunds::new(listed_max)),
         Box::new(Stock::new(listed_max)),
         Box::new(Records::new(terms)),
         Box::new(Events::new(listed_max)),

@@ -1,5 +1,6 @@
 //! The checks, a file for each. Those of [`balances`] come first: with them stands everything else.
 
+pub mod asked_refunds;
 pub mod balances;
 pub mod business_keys;
 pub mod collecting;
@@ -11,6 +12,7 @@ pub mod known_accounts;
 pub mod movements;
 pub mod order_amounts;
 pub mod order_payments;
+pub mod order_versions;
 pub mod payments;
 pub mod receipts;
 pub mod records;

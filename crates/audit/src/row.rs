@@ -1,9 +1,13 @@
 //! The rows, as the audit reads them: without what no check looks at, and each by itself.
 
+mod payments;
+
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::figure::Figure;
+
+pub use payments::{Alert, AskedRefund, Delivery, Funds, Payment, Receipt};
 
 /// A row of any table.
 #[derive(Clone, Debug)]
@@ -46,6 +50,12 @@ pub enum Row<'r> {
     Alert(Alert<'r>),
     /// Of `callback_deliveries`.
     Delivery(Delivery),
+    /// Of `asked_refunds`, with what its receipt, its order and its alert say.
+    AskedRefund(AskedRefund<'r>),
+    /// Since when versions of orders are kept: when the migration that adds them was applied.
+    HistoryKept(DateTime<Utc>),
+    /// Of `order_versions`, with what its order and its delivery say.
+    OrderVersion(OrderVersion<'r>),
     /// Of `outbox_events`.
     Event(Event<'r>),
     /// An order's number; they come in the order of client and number.
@@ -211,6 +221,49 @@ pub struct Order<'r> {
     pub updated_at: DateTime<Utc>,
 }
 
+/// A version of an order, as it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct OrderVersion<'r> {
+    /// Whose it is.
+    pub client_id: Uuid,
+    /// The order.
+    pub order_id: Uuid,
+    /// Which version.
+    pub version: i64,
+    /// What made it.
+    pub what: &'r str,
+    /// Where the order was from then on, with its figures.
+    pub state: OrderState<'r>,
+    /// Whether the delivery that it names is one; true, if it names none.
+    pub delivery_is_there: bool,
+    /// What its order says now; none, if there is no such order.
+    pub order: Option<OrderNow<'r>>,
+}
+
+/// Where an order is in its life, since when, and with which figures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderState<'r> {
+    /// Where.
+    pub status: &'r str,
+    /// What has been taken.
+    pub captured_amount: Figure,
+    /// What has been given back.
+    pub refunded_amount: Figure,
+    /// Since when.
+    pub at: DateTime<Utc>,
+}
+
+/// What an order says, where one of its versions is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OrderNow<'r> {
+    /// When it was placed.
+    pub created_at: DateTime<Utc>,
+    /// How many changes it has seen.
+    pub version: i64,
+    /// Its state.
+    pub state: OrderState<'r>,
+}
+
 /// An item of an order.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'r> {
@@ -374,83 +427,4 @@ pub struct BusinessKey<'r> {
     pub kind: &'r str,
     /// The name.
     pub text: &'r str,
-}
-
-/// A payment at a provider.
-#[derive(Clone, Copy, Debug)]
-pub struct Payment<'r> {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// Its number.
-    pub payment_no: &'r str,
-    /// The order it pays; none while it is parked.
-    pub order_id: Option<Uuid>,
-    /// What is asked for.
-    pub amount: Option<Figure>,
-    /// In which currency.
-    pub currency: Option<&'r str>,
-    /// Where it is in its life.
-    pub status: &'r str,
-}
-
-/// What a provider says was received.
-#[derive(Clone, Copy, Debug)]
-pub struct Receipt<'r> {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// Its identity.
-    pub receipt_id: Uuid,
-    /// The provider.
-    pub provider: &'r str,
-    /// What became of it.
-    pub state: &'r str,
-    /// Where its money stands, if an amount is known.
-    pub funds: Option<Funds<'r>>,
-    /// The alert that is open about it.
-    pub open_alert_id: Option<Uuid>,
-}
-
-/// Where the money of a receipt stands.
-#[derive(Clone, Copy, Debug)]
-pub struct Funds<'r> {
-    /// In which currency.
-    pub currency: &'r str,
-    /// What was received.
-    pub received: Figure,
-    /// What was given back.
-    pub refunded: Figure,
-    /// What has paid an order.
-    pub applied: Figure,
-    /// What is owed back.
-    pub owed: Figure,
-}
-
-/// A question to a person about a payment.
-#[derive(Clone, Copy, Debug)]
-pub struct Alert<'r> {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// Its identity.
-    pub alert_id: Uuid,
-    /// What raised it.
-    pub cause: &'r str,
-    /// The receipt it is about.
-    pub receipt_id: Option<Uuid>,
-    /// `open` or `resolved`.
-    pub status: &'r str,
-    /// Who resolved it.
-    pub resolved_by: Option<&'r str>,
-    /// When.
-    pub resolved_at: Option<DateTime<Utc>>,
-}
-
-/// A delivery of a provider that was dealt with.
-#[derive(Clone, Copy, Debug)]
-pub struct Delivery {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// Its identity.
-    pub delivery_id: Uuid,
-    /// When.
-    pub received_at: DateTime<Utc>,
 }

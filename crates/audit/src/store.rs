@@ -1,7 +1,10 @@
 //! The statements of the audit, and the snapshot that they read.
 //!
-//! They read the tables of other crates, and write none. Whoever changes a table finds them here and in `records`.
+//! They read the tables of other crates, and write none. Whoever changes a table finds them here, in `payments`, in `history`
+//! and in `records`.
 
+mod history;
+mod payments;
 mod records;
 pub mod snapshot;
 
@@ -9,10 +12,14 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use crate::row::{
-    Account, After, Alert, BusinessKey, Capture, Client, CollectingAccount, Delivery, Entry, Event, Funds,
-    Hold, Item, Movement, Order, Payment, Receipt, Refund, RefundItem, Row, Side, Sku, Total,
+    Account, After, BusinessKey, Capture, Client, CollectingAccount, Entry, Event, Hold, Item, Movement,
+    Order, Refund, RefundItem, Row, Side, Sku, Total,
 };
 
+use history::{HISTORY_KEPT, ORDER_VERSIONS, history_kept, order_version};
+use payments::{
+    ALERTS, ASKED_REFUNDS, DELIVERIES, PAYMENTS, RECEIPTS, alert, asked_refund, delivery, payment, receipt,
+};
 use records::{RECORDS, RECORDS_WITHOUT_EFFECT, record, record_without_effect};
 
 pub use snapshot::Snapshot;
@@ -34,12 +41,14 @@ pub struct Source {
 /// All that is read, in this order: what others refer to comes first.
 pub const SOURCES: &[Source] = &[
     source("clients", "clients", CLIENTS, client),
+    source("migrations", "_sqlx_migrations", HISTORY_KEPT, history_kept),
     source("collecting accounts", "collecting_accounts", COLLECTING_ACCOUNTS, collecting_account),
     source("accounts", "accounts", ACCOUNTS, account),
     source("journal", "journal_entries", ENTRIES, entry),
     source("collecting totals", "collecting_totals", TOTALS, total),
     source("movements", "movements", MOVEMENTS, movement),
     source("orders", "orders", ORDERS, order),
+    source("versions of orders", "order_versions", ORDER_VERSIONS, order_version),
     source("payments", "payments", PAYMENTS, payment),
     source("receipts", "payment_receipts", RECEIPTS, receipt),
     source("alerts", "payment_alerts", ALERTS, alert),
@@ -48,6 +57,7 @@ pub const SOURCES: &[Source] = &[
     source("holds", "holds", HOLDS, hold),
     source("captures", "hold_captures", CAPTURES, capture),
     source("refunds", "refunds", REFUNDS, refund),
+    source("refunds at providers", "asked_refunds", ASKED_REFUNDS, asked_refund),
     source("refunded items", "refund_items", REFUND_ITEMS, refund_item),
     source("skus", "skus", SKUS, sku),
     source("records", "idempotency_records", RECORDS, record),
@@ -302,75 +312,6 @@ fn sku(row: &PgRow) -> sqlx::Result<Row<'_>> {
         total: row.try_get("total")?,
         reserved: row.try_get("reserved")?,
         sold: row.try_get("sold")?,
-    }))
-}
-
-const PAYMENTS: &str = "
-    SELECT client_id, payment_no, order_id, amount, currency, status
-    FROM payments";
-
-fn payment(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    Ok(Row::Payment(Payment {
-        client_id: row.try_get("client_id")?,
-        payment_no: row.try_get("payment_no")?,
-        order_id: row.try_get("order_id")?,
-        amount: row.try_get("amount")?,
-        currency: row.try_get("currency")?,
-        status: row.try_get("status")?,
-    }))
-}
-
-const RECEIPTS: &str = "
-    SELECT client_id, receipt_id, provider, state, currency, received, refunded, applied, owed, open_alert_id
-    FROM payment_receipts";
-
-fn receipt(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    let currency: Option<&str> = row.try_get("currency")?;
-    let funds = match currency {
-        None => None,
-        Some(currency) => Some(Funds {
-            currency,
-            received: row.try_get("received")?,
-            refunded: row.try_get("refunded")?,
-            applied: row.try_get("applied")?,
-            owed: row.try_get("owed")?,
-        }),
-    };
-    Ok(Row::Receipt(Receipt {
-        client_id: row.try_get("client_id")?,
-        receipt_id: row.try_get("receipt_id")?,
-        provider: row.try_get("provider")?,
-        state: row.try_get("state")?,
-        funds,
-        open_alert_id: row.try_get("open_alert_id")?,
-    }))
-}
-
-const ALERTS: &str = "
-    SELECT client_id, alert_id, cause, receipt_id, status, resolved_by, resolved_at
-    FROM payment_alerts";
-
-fn alert(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    Ok(Row::Alert(Alert {
-        client_id: row.try_get("client_id")?,
-        alert_id: row.try_get("alert_id")?,
-        cause: row.try_get("cause")?,
-        receipt_id: row.try_get("receipt_id")?,
-        status: row.try_get("status")?,
-        resolved_by: row.try_get("resolved_by")?,
-        resolved_at: row.try_get("resolved_at")?,
-    }))
-}
-
-const DELIVERIES: &str = "
-    SELECT client_id, delivery_id, received_at
-    FROM callback_deliveries";
-
-fn delivery(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    Ok(Row::Delivery(Delivery {
-        client_id: row.try_get("client_id")?,
-        delivery_id: row.try_get("delivery_id")?,
-        received_at: row.try_get("received_at")?,
     }))
 }
 

@@ -121,6 +121,26 @@ pub const HOLD_EXPIRY: &str = "hold_expiry";
 /// The kind of row that gives money of an order back.
 pub const ORDER_REFUND: &str = "order_refund";
 
+/// The version of an order that says that its provider is to give something back.
+pub const REFUND_ASKED: &str = "refund_asked";
+
+/// What makes a version of an order, and the states that it can lead to. Placings that move money are told by the journal.
+pub const CHANGES: &[(&str, &[&str])] = &[
+    ("placed", &["pending_payment"]),
+    ("paid", &["paid"]),
+    ("captured", &["authorized", "paid"]),
+    ("refunded", &["partially_refunded", "refunded"]),
+    (REFUND_ASKED, &["paid", "partially_refunded"]),
+    ("cancelled", &["cancelled"]),
+    ("expired", &["expired"]),
+    ("corrected", &["paid", "partially_refunded", "refunded"]),
+];
+
+/// The states that the change of that word can lead to.
+pub fn change(word: &str) -> Option<&'static [&'static str]> {
+    CHANGES.iter().find(|(what, _)| *what == word).map(|(_, states)| *states)
+}
+
 /// The kind of that word.
 pub fn kind(word: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.word == word)

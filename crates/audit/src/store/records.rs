@@ -35,6 +35,7 @@ pub(super) const RECORDS_WITHOUT_EFFECT: &str = "
            r.completed_at
     FROM (
         SELECT client_id, key, operation, status, resource, response_status, response_location, completed_at,
+               split_part(resource, '/', 3) AS collection,
                CASE WHEN resource ~ '^/v1/[a-z]+/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
                     THEN right(resource, 36)::uuid
                END AS resource_id
@@ -43,42 +44,27 @@ pub(super) const RECORDS_WITHOUT_EFFECT: &str = "
           AND (completed_at <= $1 OR operation = 'POST /v1/accounts/{id}/close')
         OFFSET 0
     ) r
-    WHERE (r.resource LIKE '/v1/accounts/%'
-           AND NOT EXISTS (
-               SELECT
-               FROM accounts a
-               WHERE a.client_id = r.client_id
-                 AND a.account_id = r.resource_id
-                 AND (a.status = 'closed' OR r.operation <> 'POST /v1/accounts/{id}/close')
-           ))
-       OR (r.resource LIKE '/v1/movements/%'
-           AND NOT EXISTS (
-               SELECT
-               FROM movements m
-               WHERE m.client_id = r.client_id
-                 AND m.movement_id = r.resource_id
-           ))
-       OR (r.resource LIKE '/v1/orders/%'
-           AND NOT EXISTS (
-               SELECT
-               FROM orders o
-               WHERE o.client_id = r.client_id
-                 AND o.order_id = r.resource_id
-           ))
-       OR (r.resource LIKE '/v1/holds/%'
-           AND NOT EXISTS (
-               SELECT
-               FROM holds h
-               WHERE h.client_id = r.client_id
-                 AND h.hold_id = r.resource_id
-           ))
-       OR (r.resource LIKE '/v1/refunds/%'
-           AND NOT EXISTS (
-               SELECT
-               FROM refunds f
-               WHERE f.client_id = r.client_id
-                 AND f.refund_id = r.resource_id
-           ))";
+    WHERE r.collection IN ('accounts', 'movements', 'orders', 'holds', 'refunds')
+      AND NOT EXISTS (
+          SELECT 1
+          FROM accounts
+          WHERE r.collection = 'accounts'
+            AND client_id = r.client_id
+            AND account_id = r.resource_id
+            AND (status = 'closed' OR r.operation <> 'POST /v1/accounts/{id}/close')
+          UNION ALL
+          SELECT 1 FROM movements
+          WHERE r.collection = 'movements' AND client_id = r.client_id AND movement_id = r.resource_id
+          UNION ALL
+          SELECT 1 FROM orders
+          WHERE r.collection = 'orders' AND client_id = r.client_id AND order_id = r.resource_id
+          UNION ALL
+          SELECT 1 FROM holds
+          WHERE r.collection = 'holds' AND client_id = r.client_id AND hold_id = r.resource_id
+          UNION ALL
+          SELECT 1 FROM refunds
+          WHERE r.collection = 'refunds' AND client_id = r.client_id AND refund_id = r.resource_id
+      )";
 
 pub(super) fn record_without_effect(row: &PgRow) -> sqlx::Result<Row<'_>> {
     record_from(row).map(Row::RecordWithoutEffect)

@@ -1,0 +1,135 @@
+//! Reading payments at providers.
+
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+
+use crate::row::{Alert, AskedRefund, Delivery, Funds, Payment, Receipt, Row};
+
+pub(super) const PAYMENTS: &str = "
+    SELECT client_id, payment_no, order_id, amount, currency, status
+    FROM payments";
+
+pub(super) fn payment(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Payment(Payment {
+        client_id: row.try_get("client_id")?,
+        payment_no: row.try_get("payment_no")?,
+        order_id: row.try_get("order_id")?,
+        amount: row.try_get("amount")?,
+        currency: row.try_get("currency")?,
+        status: row.try_get("status")?,
+    }))
+}
+
+pub(super) const RECEIPTS: &str = "
+    SELECT client_id, receipt_id, provider, state, currency, received, refunded, applied, owed, open_alert_id
+    FROM payment_receipts";
+
+pub(super) fn receipt(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    let currency: Option<&str> = row.try_get("currency")?;
+    let funds = match currency {
+        None => None,
+        Some(currency) => Some(Funds {
+            currency,
+            received: row.try_get("received")?,
+            refunded: row.try_get("refunded")?,
+            applied: row.try_get("applied")?,
+            owed: row.try_get("owed")?,
+        }),
+    };
+    Ok(Row::Receipt(Receipt {
+        client_id: row.try_get("client_id")?,
+        receipt_id: row.try_get("receipt_id")?,
+        provider: row.try_get("provider")?,
+        state: row.try_get("state")?,
+        funds,
+        open_alert_id: row.try_get("open_alert_id")?,
+    }))
+}
+
+pub(super) const ALERTS: &str = "
+    SELECT client_id, alert_id, cause, receipt_id, status, resolved_by, resolved_at
+    FROM payment_alerts";
+
+pub(super) fn alert(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Alert(Alert {
+        client_id: row.try_get("client_id")?,
+        alert_id: row.try_get("alert_id")?,
+        cause: row.try_get("cause")?,
+        receipt_id: row.try_get("receipt_id")?,
+        status: row.try_get("status")?,
+        resolved_by: row.try_get("resolved_by")?,
+        resolved_at: row.try_get("resolved_at")?,
+    }))
+}
+
+pub(super) const DELIVERIES: &str = "
+    SELECT client_id, delivery_id, received_at
+    FROM callback_deliveries";
+
+pub(super) fn delivery(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Delivery(Delivery {
+        client_id: row.try_get("client_id")?,
+        delivery_id: row.try_get("delivery_id")?,
+        received_at: row.try_get("received_at")?,
+    }))
+}
+
+/// What must be there for a refund is found by its key: the receipt, the order, the alert about its failure. The refunds of
+/// one receipt that are back are added up for each of them, for they are few. Alerts about a receipt have no key of
+/// their own, and are looked for only where less was told of than must have been.
+pub(super) const ASKED_REFUNDS: &str = "
+    SELECT a.client_id, a.refund_id, a.order_id, o.status AS order_status, a.currency, a.amount, a.status, a.created_at,
+           r.receipt_id IS NOT NULL AS has_receipt,
+           s.back, r.refund_told,
+           CASE WHEN a.status = 'succeeded' AND s.back > r.refund_told
+                THEN NOT EXISTS (
+                    SELECT
+                    FROM payment_alerts l
+                    WHERE l.client_id = a.client_id
+                      AND l.receipt_id = r.receipt_id
+                      AND l.kind = 'refund_mismatched'
+                )
+                ELSE FALSE
+           END AS is_untold,
+           EXISTS (
+               SELECT
+               FROM payment_alerts f
+               WHERE f.client_id = a.client_id
+                 AND f.kind = 'refund_attention'
+                 AND f.cause = 'refund:' || a.refund_id
+           ) AS failure_was_raised
+    FROM asked_refunds a
+    LEFT JOIN payment_receipts r ON r.client_id = a.client_id
+                                AND r.provider = a.provider
+                                AND r.provider_payment_id = a.provider_payment_id
+                                AND r.currency = a.currency
+    LEFT JOIN orders o ON o.client_id = a.client_id
+                      AND o.order_id = a.order_id
+    CROSS JOIN LATERAL (
+        SELECT COALESCE(sum(b.amount), 0) AS back
+        FROM asked_refunds b
+        WHERE b.client_id = a.client_id
+          AND b.provider = a.provider
+          AND b.provider_payment_id = a.provider_payment_id
+          AND b.status = 'succeeded'
+    ) s";
+
+pub(super) fn asked_refund(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    let untold = match row.try_get("is_untold")? {
+        true => Some((row.try_get("back")?, row.try_get("refund_told")?)),
+        false => None,
+    };
+    Ok(Row::AskedRefund(AskedRefund {
+        client_id: row.try_get("client_id")?,
+        refund_id: row.try_get("refund_id")?,
+        order_id: row.try_get("order_id")?,
+        order_status: row.try_get("order_status")?,
+        currency: row.try_get("currency")?,
+        amount: row.try_get("amount")?,
+        status: row.try_get("status")?,
+        created_at: row.try_get("created_at")?,
+        has_receipt: row.try_get("has_receipt")?,
+        untold,
+        failure_was_raised: row.try_get("failure_was_raised")?,
+    }))
+}
