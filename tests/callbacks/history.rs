@@ -2,50 +2,18 @@
 
 use std::time::Duration;
 
+use onefold_tests::story;
 use provider_simulator::Provider;
 use provider_simulator::event::What;
-use serde_json::Value;
 
 use crate::stage::{Stage, of, paid, paid_with, refunded};
 
 const STRIPE: Provider = Provider::Stripe;
 
-/// The history of an order, a line a step: at whose word, what changed, what was booked.
+/// The history of the order of this number.
 async fn story(stage: &Stage, number: &str, limit: usize) -> anyhow::Result<Vec<String>> {
     let order = stage.order(number).await?;
-    let path = format!("/v1/orders/{}/history", order["id"].as_str().unwrap_or_default());
-    let (mut lines, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let page = stage.demo().get(&format!("{path}?limit={limit}{cursor}")).await?.json();
-        lines.extend(page["data"].as_array().into_iter().flatten().map(line));
-        let Some(next) = page["next_cursor"].as_str() else { return Ok(lines) };
-        cursor = format!("&cursor={next}");
-    }
-}
-
-fn line(step: &Value) -> String {
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let by = &step["by"];
-    let by = match by["kind"].as_str() {
-        Some("request") => format!("request {}", word(&by["idempotency_key"])),
-        Some("callback") => {
-            format!("callback {} {} {}", word(&by["endpoint"]), word(&by["event_id"]), word(&by["verdict"]))
-        }
-        Some(kind) => kind.to_owned(),
-        None => "unknown".to_owned(),
-    };
-    let told = |list: &Value, of: fn(&Value) -> String| -> String {
-        let told: Vec<String> = list.as_array().into_iter().flatten().map(of).collect();
-        told.join(", ")
-    };
-    let changes = told(&step["changes"], |change| {
-        format!("{} {} {}", change["version"], change["change"], change["status"]).replace('"', "")
-    });
-    let journal = told(&step["journal"], |row| {
-        format!("{} {}: {} to {}", row["kind"], row["amount"], row["debit_account"], row["credit_account"])
-            .replace('"', "")
-    });
-    format!("{by} | {changes} | {journal}")
+    story::story(stage.demo(), order["id"].as_str().unwrap_or_default(), limit).await
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@
 
 mod books;
 mod flash_sale;
+mod history;
 mod holds;
 mod machine;
 mod orders;

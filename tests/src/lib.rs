@@ -9,6 +9,7 @@
 //! - [`http`]: the whole service on a free port, and a client that speaks to it;
 //! - [`callbacks`]: payment providers that call it;
 //! - [`office`]: payment providers that it can ask;
+//! - [`story`]: what has become of an order, as a few lines of text;
 //! - [`raw_http`]: requests byte by byte, for what no HTTP library would send.
 
 pub mod callbacks;
@@ -21,6 +22,7 @@ pub mod http;
 pub mod office;
 pub mod own_cluster;
 pub mod raw_http;
+pub mod story;
 
 /// Whether the tests that can take any size shall run at their largest (`scripts/test --long`).
 pub fn long() -> bool {

@@ -92,3 +92,60 @@ async fn an_order_an_account_and_a_payment_are_shown_beside_a_running_server() {
     }
     assert!(server.stop("TERM").await.success());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_became_of_frozen_money_is_shown_step_by_step() {
+    let home = Home::new();
+    let server = home.serve().await;
+    let ask = async |path: &str, key: &str, body: Value| -> String {
+        let answer = server.post(path, DEMO_KEY, key, &body).await;
+        assert!(answer.status().is_success(), "{key} was answered {answer:?}");
+        answer.json::<Value>().await.unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let order = json!({
+        "account_id": ACCOUNT_A, "client_order_no": "A-1", "currency": "CNY", "amount": "100.00",
+        "payment": { "method": "hold" },
+    });
+    let order = ask("/v1/orders", "place", order).await;
+    let capture = format!("/v1/orders/{order}/capture");
+    ask(&capture, "part", json!({ "amount": "40.00", "final": false, "reference": "first" })).await;
+    ask(&capture, "last", json!({ "amount": "10.00" })).await;
+    let freezing = json!({ "amount": "30.00", "currency": "CNY", "reference": "room-7" });
+    let hold = ask(&format!("/v1/accounts/{ACCOUNT_A}/holds"), "freeze", freezing).await;
+    ask(&format!("/v1/holds/{hold}/release"), "thaw", json!({})).await;
+
+    let shown = home.run(&["show", "order", &order]).await;
+    let text = &shown.stdout;
+    assert_eq!(column(text, "WHAT", "STATUS"), ["placed", "captured", "captured", ""], "{text}");
+    assert_eq!(column(text, "STATUS", "AMOUNT"), ["authorized", "authorized", "paid", ""], "{text}");
+    for line in [
+        format!("100.00  hold: {ACCOUNT_A} → held"),
+        format!("40.00  hold_capture: {ACCOUNT_A} → revenue"),
+        format!("10.00  hold_capture: {ACCOUNT_A} → revenue"),
+        format!("50.00  hold_release: held → {ACCOUNT_A}"),
+    ] {
+        assert!(text.contains(&line), "{line} in\n{text}");
+    }
+    assert!(text.contains("captured 50.00, refunded 0.00"), "{text}");
+
+    let shown = home.run(&["show", "account", ACCOUNT_A]).await;
+    let text = &shown.stdout;
+    let kinds = ["deposit", "hold", "hold_capture", "hold_capture", "hold_release", "hold", "hold_release"];
+    assert_eq!(column(text, "WHAT", "REFERENCE"), kinds, "{text}");
+    let figures: Vec<Vec<&str>> =
+        column(text, "AVAILABLE", "KEY").iter().map(|cells| cells.split_whitespace().collect()).collect();
+    assert_eq!(
+        figures,
+        [
+            ["10000.00", "0.00"],
+            ["9900.00", "100.00"],
+            ["9900.00", "60.00"],
+            ["9900.00", "50.00"],
+            ["9950.00", "0.00"],
+            ["9920.00", "30.00"],
+            ["9950.00", "0.00"],
+        ],
+        "{text}"
+    );
+    assert!(server.stop("TERM").await.success());
+}

@@ -94,7 +94,11 @@ pub fn account(document: &Value) -> Vec<String> {
                 row["account_version"].to_string(),
                 time(word(row, "created_at")),
                 word(row, "kind").to_owned(),
-                row["reference"].as_str().or(row["order_id"].as_str()).unwrap_or(NOTHING).to_owned(),
+                ["reference", "order_id", "hold_id"]
+                    .into_iter()
+                    .find_map(|name| row[name].as_str())
+                    .unwrap_or(NOTHING)
+                    .to_owned(),
                 word(row, "counter_account").to_owned(),
                 amount("debit"),
                 amount("credit"),
