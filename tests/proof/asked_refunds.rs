@@ -35,7 +35,7 @@ async fn a_death_around_a_refund_at_a_provider_leaves_one_refund_and_books_that_
     let url = cluster.url("onefold");
     let office = Office::open().await?;
     let configuration = format!(
-        "[callbacks.standard]\nprovider = \"standard\"\nclient = \"demo\"\npoll_after_s = 1\nsecrets = [{:?}]\n\
+        "[payments]\nprovider_timeout_ms = 1000\n\n[callbacks.standard]\nprovider = \"standard\"\nclient = \"demo\"\npoll_after_s = 1\nsecrets = [{:?}]\n\
          api = {{ key = {:?}, base_url = \"{}/standard\" }}\n",
         demo_keys::standard::SECRET,
         demo_keys::standard::API_KEY,

@@ -10,7 +10,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use tokio::time::sleep;
 
-use crate::load::Ledger;
+use crate::ledger::Ledger;
 use crate::program::{Program, verify};
 
 /// How many clients there are: enough for batches of several commands.

@@ -10,7 +10,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use tokio::time::sleep;
 
-use crate::load::Ledger;
+use crate::ledger::Ledger;
 use crate::program::{Program, signal, verify};
 
 /// How often each death is died; `ONEFOLD_TEST_DATABASE_KILLS` says otherwise.

@@ -7,7 +7,7 @@ use onefold_tests::own_cluster::OwnCluster;
 use rand::Rng;
 use tokio::time::sleep;
 
-use crate::load::Ledger;
+use crate::ledger::Ledger;
 use crate::program::{Program, verify};
 
 /// How often it is killed; `ONEFOLD_TEST_KILLS` says otherwise.

@@ -1,8 +1,8 @@
 //! Clients whose keys are known, and the ledger of what each was told.
 //!
 //! A client asks for orders on one hot account and on many others, for transfers, for what must be refused, and for holds
-//! and orders that live on ([`lives`](crate::lives)): captured in parts, released, cancelled, refunded; now and then it sends the same request twice at once, hangs up before it is answered, or asks again for what it was told long
-//! ago. A key that has no answer which stays is open, and is asked for again when the trouble is over.
+//! and orders that live on ([`lives`](crate::lives)): captured in parts, released, cancelled, refunded, expired. Now and then
+//! it sends the same request twice at once, hangs up before it is answered, or asks again for what it was told long ago. A key that has no answer which stays is open, and is asked for again when the trouble is over.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,63 +14,19 @@ use onefold_tests::database::audit;
 use onefold_tests::http::{ALICE, Caller, Exchange, order_body};
 use rand::Rng;
 use rand::seq::IndexedRandom;
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::postgres::PgConnectOptions;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 
-use crate::lives::{self, Deed, Lives};
-use crate::program::DEADLINE;
+use crate::asked::{ASK_AGAIN, Asked, is_passing, is_unchanged};
+use crate::burst::Burst;
+use crate::lives::{self, Lives};
 
 /// How many accounts there are beside the hot one.
 const ACCOUNTS: usize = 24;
 
-/// How long a client waits before it asks again. A real one goes by `Retry-After`; these tests are in a hurry.
-pub const ASK_AGAIN: Duration = Duration::from_millis(20);
-
 /// How many keys are asked for at once when the trouble is over.
 const AT_ONCE: usize = 32;
-
-/// Whether the same request may be sent again under the same key, and nothing else is known of it yet.
-fn is_passing(exchange: &Exchange) -> bool {
-    const PASSING: [&str; 5] =
-        ["idempotency-in-progress", "unavailable", "outcome-unknown", "balance-contended", "overloaded"];
-    exchange.slug().is_some_and(|slug| PASSING.contains(&slug.as_str()))
-}
-
-/// A request under a key.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    /// The key.
-    pub key: String,
-    /// Where it is posted to.
-    pub path: String,
-    /// What is posted.
-    pub body: Value,
-    /// The statuses that an answer which stays may have: more than one if what else happens decides.
-    pub expected: &'static [u16],
-    /// What it does to something that lives on, if it succeeds.
-    pub deed: Option<Deed>,
-}
-
-impl Asked {
-    async fn send(&self, caller: &Caller) -> anyhow::Result<Exchange> {
-        caller.post(&self.path, &self.key, &self.body).await
-    }
-
-    /// Sends it until there is an answer that stays.
-    async fn send_until_answered(&self, caller: &Caller) -> anyhow::Result<Exchange> {
-        let began = Instant::now();
-        loop {
-            ensure!(began.elapsed() < DEADLINE, "{} has no answer that stays", self.key);
-            match self.send(caller).await {
-                Ok(answer) if !is_passing(&answer) => return Ok(answer),
-                Ok(_) | Err(_) => sleep(ASK_AGAIN).await,
-            }
-        }
-    }
-}
 
 /// What was asked for, and what was told. Cheap to clone; all clones are one.
 #[derive(Clone)]
@@ -161,11 +117,9 @@ impl Ledger {
     /// Puts load on a server with so many clients, each with a pause between two requests, until told to stop. A client
     /// whose server has died stops by itself.
     pub fn start(&self, caller: &Caller, clients: usize, pause: Duration) -> Burst {
-        let stop = watch::Sender::new(false);
-        let mut running = JoinSet::new();
-        for _ in 0..clients {
-            let (ledger, caller, mut stopped) = (self.clone(), caller.clone(), stop.subscribe());
-            running.spawn(async move {
+        Burst::start(clients, |mut stopped| {
+            let (ledger, caller) = (self.clone(), caller.clone());
+            async move {
                 while !*stopped.borrow_and_update() {
                     let pause = match ledger.ask_something(&caller).await {
                         Ok(Told::WhatStays) => pause,
@@ -176,9 +130,8 @@ impl Ledger {
                     // It ends early when the client is told to stop.
                     let _ = timeout(pause, stopped.changed()).await;
                 }
-            });
-        }
-        Burst { stop, running }
+            }
+        })
     }
 
     /// Asks for everything that is open until it is answered, and answers how much that was.
@@ -412,45 +365,4 @@ enum Told {
     WhatStays,
     /// That it is to ask again.
     ToAskAgain,
-}
-
-/// Whether the same key was told the same.
-fn is_unchanged(asked: &Asked, told: &Exchange, again: &Exchange) -> anyhow::Result<()> {
-    let of = |answer: &Exchange| {
-        let header = |name| answer.header(name).map(str::to_owned);
-        (answer.status, header("content-type"), header("location"), answer.bytes.clone())
-    };
-    ensure!(
-        of(told) == of(again),
-        "{} was told {} {} and then {} {}",
-        asked.key,
-        told.status,
-        String::from_utf8_lossy(&told.bytes),
-        again.status,
-        String::from_utf8_lossy(&again.bytes)
-    );
-    Ok(())
-}
-
-/// Load that is being put on a server.
-pub struct Burst {
-    stop: watch::Sender<bool>,
-    running: JoinSet<()>,
-}
-
-impl Burst {
-    /// Waits until every client has stopped by itself, because its server has died.
-    pub async fn ended(mut self) -> anyhow::Result<()> {
-        let all = async {
-            while self.running.join_next().await.transpose()?.is_some() {}
-            anyhow::Ok(())
-        };
-        timeout(DEADLINE, all).await.context("a client goes on")?
-    }
-
-    /// Tells every client to stop, and waits until it has.
-    pub async fn stop(self) -> anyhow::Result<()> {
-        self.stop.send_replace(true);
-        self.ended().await
-    }
 }

@@ -10,7 +10,7 @@ use rand::rngs::ThreadRng;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::load::{ASK_AGAIN, Asked};
+use crate::asked::{ASK_AGAIN, Asked};
 use crate::program::DEADLINE;
 
 /// What each of them is worth, in cents: five parts of a cent, and a refund too many is refused.
@@ -119,10 +119,12 @@ pub fn placing(key: String, account: &str, random: &mut ThreadRng) -> Asked {
         Kind::Hold => json!({ "amount": WORTH, "currency": "CNY", "reference": key }),
         Kind::Paid => json!({ "method": "balance" }),
         Kind::ByHold => json!({ "method": "hold" }),
-        Kind::Pending => json!({ "method": "provider", "provider": "alipay" }),
+        // Payments at Alipay are awaited for a second here.
+        Kind::Pending if expires => json!({ "method": "provider", "provider": "alipay" }),
+        Kind::Pending => json!({ "method": "provider", "provider": "wechatpay" }),
     };
-    let expires = expires && matches!(kind, Kind::Hold | Kind::ByHold);
-    if expires {
+    let expires = expires && kind != Kind::Paid;
+    if expires && kind != Kind::Pending {
         terms["expires_in_seconds"] = json!(1);
     }
     if kind == Kind::Hold {

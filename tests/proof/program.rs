@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use onefold_tests::http::Caller;
+use provider_simulator::demo_keys::alipay;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -17,6 +18,17 @@ pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a process that aborts dies of, on every system that has POSIX's signals.
 const SIGABRT: i32 = 6;
+
+/// The demo's endpoint of Alipay, but that its payments are awaited for a second: so orders expire from one kill to the next.
+fn hasty_alipay() -> String {
+    format!(
+        "[callbacks.alipay]\nprovider = \"alipay\"\nclient = \"demo\"\npayment_expires_in_s = 1\napp_id = {:?}\n\
+         seller_id = {:?}\nalipay_public_keys = [{:?}]\n",
+        alipay::APP_ID,
+        alipay::SELLER_ID,
+        alipay::PLATFORM_PUBLIC_KEY
+    )
+}
 
 /// A server in a process of its own. It is killed when it is dropped.
 pub struct Program {
@@ -66,7 +78,10 @@ impl Program {
         let files = tempfile::tempdir()?;
         let configuration_file = files.path().join("onefold.toml");
         // Few connections, for many of these share one PostgreSQL.
-        fs::write(&configuration_file, format!("[database]\npool_max = 3\n{configuration}"))?;
+        let alipay =
+            if configuration.contains("[callbacks.alipay]") { String::new() } else { hasty_alipay() };
+        let settings = format!("[database]\npool_max = 3\n{alipay}{configuration}");
+        fs::write(&configuration_file, settings)?;
         let mut child = onefold(&files)
             .args(["serve", "--listen", "127.0.0.1:0", "--database-url", database_url, "--config"])
             .arg(&configuration_file)

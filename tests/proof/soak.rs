@@ -15,7 +15,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use crate::load::Ledger;
+use crate::ledger::Ledger;
 use crate::program::{Program, verify};
 
 /// How long it takes; `ONEFOLD_TEST_SOAK_SECONDS` says otherwise.
