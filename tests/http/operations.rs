@@ -1,7 +1,9 @@
 //! What is there for whoever runs the service, and whoever reads about it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use onefold_tests::database::new_database;
 use onefold_tests::http::{ALICE, TestServer, order_body};
 use server::problem::catalogue::ENTRIES;
 
@@ -68,6 +70,34 @@ async fn every_metric_is_in_the_reference_and_the_reference_has_no_other() -> an
         .collect();
     assert_eq!(exported, listed, "exported on the left, docs/reference/metrics.md on the right");
     Ok(())
+}
+
+#[tokio::test]
+async fn a_server_audits_its_books_and_tells_what_differs() -> anyhow::Result<()> {
+    let often = Some(Duration::from_millis(100));
+    let server =
+        TestServer::start_with(new_database().await?, |settings| settings.audit.every = often).await?;
+    expect::created(&server.demo.order("audited", "1.00").await?);
+    until_exported(&server, |name, value| name == "onefold_books_audited_timestamp_seconds" && value > 0)
+        .await?;
+    until_exported(&server, |name, value| name == "onefold_books_differ" && value == 0).await?;
+    let pool = sqlx::PgPool::connect_with(server.database.clone()).await?;
+    sqlx::query("UPDATE accounts SET available = available + 1 WHERE available > 0").execute(&pool).await?;
+    until_exported(&server, |name, value| name == "onefold_books_differ" && value > 0).await
+}
+
+/// Reads the metrics until a gauge is as it should be, for 30 s at most.
+async fn until_exported(server: &TestServer, is_it: impl Fn(&str, i64) -> bool) -> anyhow::Result<()> {
+    let asking = async {
+        loop {
+            let text = String::from_utf8(server.anonymous().get("/metrics").await?.bytes)?;
+            let mut gauges = text.lines().filter_map(|line| line.split_once(' '));
+            if gauges.any(|(name, value)| value.parse().is_ok_and(|value| is_it(name, value))) {
+                return anyhow::Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), asking).await?
 }
 
 #[tokio::test]

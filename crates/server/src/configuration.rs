@@ -35,6 +35,7 @@ use crate::endpoints::Endpoint;
 use crate::issued_keys::VALID_HOURS;
 use crate::listen;
 use crate::provider_calls::CallSettings;
+use crate::watch::AuditSettings;
 
 pub use callbacks::CallbackSection;
 pub use file::ConfigurationError;
@@ -67,6 +68,9 @@ pub struct Configuration {
     /// The service's own connections.
     #[validate(nested)]
     pub database: DatabaseSection,
+    /// When the server audits the books.
+    #[validate(nested)]
+    pub verify: VerifySection,
     /// The PostgreSQL that the service runs when it is given none.
     #[validate(nested)]
     pub embedded: EmbeddedSection,
@@ -196,6 +200,15 @@ pub struct DatabaseSection {
     /// How long a start waits for a database that does not answer yet.
     #[validate(range(max = 600_000))]
     pub start_wait_ms: u32,
+}
+
+/// `[verify]`
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields, default)]
+pub struct VerifySection {
+    /// Between two audits of the books, in minutes; 0: none.
+    #[validate(range(max = 44_640))]
+    pub every_minutes: u32,
 }
 
 /// `[embedded]`
@@ -342,6 +355,15 @@ impl Configuration {
     pub fn sweep_settings(&self) -> SweepSettings {
         SweepSettings {
             unmatched_asked_after: TimeDelta::seconds(self.payments.unmatched_alert_after_s.into()),
+        }
+    }
+
+    /// When the server audits the books.
+    pub fn audit_settings(&self) -> AuditSettings {
+        let minutes = u64::from(self.verify.every_minutes);
+        AuditSettings {
+            every: (minutes > 0).then(|| Duration::from_secs(minutes * 60)),
+            retention: self.desk_settings().retention,
         }
     }
 

@@ -56,3 +56,4 @@ pub mod routes;
 pub mod serve;
 pub mod submission;
 pub mod telemetry;
+pub mod watch;

@@ -1,7 +1,8 @@
 //! What the server counts. Labels have few values: route templates, statuses, slugs; never ids or clients.
 
+use chrono::{DateTime, Utc};
 use desk::metrics::KeyOutcome;
-use payment_callback::ProviderKind;
+use payment_callback::{AlertKind, ProviderKind};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -9,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 
 use crate::problem::Slug;
 
@@ -85,6 +86,11 @@ struct PoolLabel {
     state: &'static str,
 }
 
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct AlertLabel {
+    kind: &'static str,
+}
+
 /// The registry of one server, and what its HTTP side counts.
 #[derive(Debug)]
 pub struct Metrics {
@@ -96,6 +102,9 @@ pub struct Metrics {
     provider_requests: Family<ProviderRequestLabels, Counter>,
     issued_keys: Family<IssuedKeyLabels, Counter>,
     pool: Family<PoolLabel, Gauge>,
+    alerts_open: Family<AlertLabel, Gauge>,
+    books_differ: Gauge,
+    books_audited_at: Gauge,
 }
 
 impl Metrics {
@@ -111,7 +120,11 @@ impl Metrics {
             provider_requests: Family::default(),
             issued_keys: Family::default(),
             pool: Family::default(),
+            alerts_open: Family::default(),
+            books_differ: Gauge::default(),
+            books_audited_at: Gauge::default(),
         };
+        metrics.note_alerts(&[]);
         metrics.registered(desk)
     }
 
@@ -151,6 +164,22 @@ impl Metrics {
             "Connections for reads, idle and in use",
             self.pool.clone(),
         );
+        registry.register(
+            "payment_alerts_open",
+            "Payment alerts that wait for a decision",
+            self.alerts_open.clone(),
+        );
+        registry.register(
+            "books_differ",
+            "Differences that the last audit of the books has found",
+            self.books_differ.clone(),
+        );
+        registry.register_with_unit(
+            "books_audited_timestamp",
+            "Of when the books are that were audited last, since 1970",
+            Unit::Seconds,
+            self.books_audited_at.clone(),
+        );
         registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self
     }
@@ -189,6 +218,20 @@ impl Metrics {
         let idle = i64::try_from(idle).unwrap_or(i64::MAX);
         self.pool.get_or_create(&PoolLabel { state: "idle" }).set(idle);
         self.pool.get_or_create(&PoolLabel { state: "in_use" }).set((i64::from(connections) - idle).max(0));
+    }
+
+    /// Notes how many alerts are open: of each kind that is not named, none.
+    pub fn note_alerts(&self, open: &[(AlertKind, i64)]) {
+        for kind in AlertKind::ALL {
+            let count = open.iter().find(|(known, _)| *known == kind).map_or(0, |(_, count)| *count);
+            self.alerts_open.get_or_create(&AlertLabel { kind: kind.as_str() }).set(count);
+        }
+    }
+
+    /// Notes what an audit has found, of the books of a time.
+    pub fn note_audit(&self, differences: u64, taken_at: DateTime<Utc>) {
+        self.books_differ.set(i64::try_from(differences).unwrap_or(i64::MAX));
+        self.books_audited_at.set(taken_at.timestamp());
     }
 
     /// Counts what happened to an issued key.

@@ -32,6 +32,7 @@ use crate::provider_calls::polling::Polling;
 use crate::provider_calls::refunding::Refunding;
 use crate::provider_calls::{self, CallSettings};
 use crate::render::render;
+use crate::watch::{self, AuditSettings};
 
 /// How long requests that run when the server is told to stop may still take. They share the 10 s that a stop may take
 /// with the rest of it: 2 s for the desk, and what is left for the embedded PostgreSQL.
@@ -69,6 +70,8 @@ pub struct ServerSettings {
     pub issuing: Issuing,
     /// When a person is asked about what the sweeper finds.
     pub sweep: SweepSettings,
+    /// When the books are audited.
+    pub audit: AuditSettings,
     /// Connections for reads.
     pub pool_max: u32,
     /// Tells the time.
@@ -93,6 +96,7 @@ impl ServerSettings {
             provider_calls: configuration.call_settings(),
             issuing: Issuing::default(),
             sweep: configuration.sweep_settings(),
+            audit: configuration.audit_settings(),
             pool_max: configuration.database.pool_max,
             clock: Arc::new(SystemClock),
             hooks: Hooks::default(),
@@ -112,6 +116,7 @@ pub struct Server {
     polling: Polling,
     refunding: Refunding,
     calling: JoinHandle<()>,
+    watching: JoinHandle<()>,
     stop_housekeeping: DropGuard,
 }
 
@@ -131,6 +136,7 @@ impl Server {
             provider_calls,
             issuing,
             sweep,
+            audit,
             pool_max,
             clock,
             hooks,
@@ -170,6 +176,7 @@ impl Server {
         let stop = CancellationToken::new();
         let housekeeping = tokio::spawn(housekeeping::run(database.clone(), clock.clone(), stop.clone()));
         let sweeping = tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock, stop.clone()));
+        let watching = tokio::spawn(watch::run(state.clone(), audit, stop.clone()));
         let lines = provider_calls::lines(&state, provider_calls);
         let polling = Polling::new(&lines, provider_calls.pause);
         let refunding = Refunding::new(&lines, provider_calls.pause);
@@ -187,6 +194,7 @@ impl Server {
             polling,
             refunding,
             calling,
+            watching,
             stop_housekeeping: stop.drop_guard(),
         })
     }
@@ -242,6 +250,8 @@ impl Server {
         self.sweeping.abort();
         // Whoever has not answered yet is asked again at the payment's next turn.
         self.calling.abort();
+        // It writes nothing.
+        self.watching.abort();
         // A read that hangs would hold it up; the process's end closes what is left.
         let _ = timeout(LEAVE_WITHIN, self.database.pool().close()).await;
     }

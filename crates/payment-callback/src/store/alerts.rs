@@ -19,6 +19,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("UNCHANGED", UNCHANGED),
     ("CAUSES_KNOWN", CAUSES_KNOWN),
     ("LIST", LIST),
+    ("OPEN_BY_KIND", OPEN_BY_KIND),
 ];
 
 /// Reads alerts by id.
@@ -210,6 +211,22 @@ pub async fn list(
         .fetch_all(db)
         .await?;
     rows.iter().map(alert_from).collect()
+}
+
+const OPEN_BY_KIND: &str = "
+    SELECT kind, count(*) AS open
+    FROM payment_alerts
+    WHERE client_id = ANY($1::uuid[])
+      AND status = 'open'
+    GROUP BY kind";
+
+/// How many alerts of these clients are open, of each kind that has any.
+pub async fn open_by_kind(
+    db: impl PgExecutor<'_>,
+    clients: &[ClientId],
+) -> sqlx::Result<Vec<(AlertKind, i64)>> {
+    let rows = sqlx::query(OPEN_BY_KIND).bind(clients).fetch_all(db).await?;
+    rows.iter().map(|row| Ok((word(row, "kind", AlertKind::from_word)?, row.try_get("open")?))).collect()
 }
 
 fn alert_from(row: &PgRow) -> sqlx::Result<Alert> {
