@@ -21,6 +21,10 @@ async fn every_row_is_read_in_the_order_in_which_it_lies() {
         let lines = rows.iter().map(|row| row.try_get::<String, _>(0).expect("a line"));
         let plan = lines.collect::<Vec<_>>().join("\n");
         for costly in ["Sort", "Aggregate", "Hash", "Materialize", "Gather"] {
+            // A few rows that belong to one row are added up as that row is read, and not a table.
+            if costly == "Aggregate" && source.sql.contains("LATERAL") {
+                continue;
+            }
             assert!(!plan.replace("hashed SubPlan", "").contains(costly), "{}: {plan}", source.what);
         }
         // What is looked up in another table is found in whatever way suits its size.
