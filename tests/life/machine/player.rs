@@ -254,12 +254,13 @@ impl Player {
                     let (Some(id), Some(hold)) = (self.ids.get(name), self.model.holds.get(name)) else {
                         continue;
                     };
-                    let is = self.books.read(&format!("/v1/holds/{id}")).await?;
-                    let figures = (text(&is, "status"), text(&is, "captured_amount"));
-                    ensure!(
-                        figures == (hold.status.to_owned(), cents(hold.captured)),
-                        "{is} is not {hold:?}"
-                    );
+                    let expected = (hold.status.to_owned(), cents(hold.captured));
+                    let is =
+                        |found: &Value| (text(found, "status"), text(found, "captured_amount")) == expected;
+                    self.books
+                        .read_until(&format!("/v1/holds/{id}"), is)
+                        .await
+                        .with_context(|| format!("{hold:?}"))?;
                 }
                 Act::Place { name, .. }
                 | Act::CaptureOrder { order: name, .. }
@@ -276,12 +277,15 @@ impl Player {
         let (Some(id), Some(order)) = (self.ids.get(&name), self.model.orders.get(&name)) else {
             return Ok(());
         };
-        let is = self.books.read(&format!("/v1/orders/{id}")).await?;
-        let figures = ["status", "captured_amount", "refunded_amount"].map(|member| text(&is, member));
+        let figures_of = |order: &Value| {
+            ["status", "captured_amount", "refunded_amount"].map(|member| text(order, member))
+        };
         let expected = [order.status.to_owned(), cents(order.captured), cents(order.refunded)];
-        ensure!(figures == expected, "{is} is not {order:?}");
+        // An order that has nothing frozen or reserved ends with a sweep and shows in no figure before.
+        let is = |found: &Value| figures_of(found) == expected;
+        self.books.read_until(&format!("/v1/orders/{id}"), is).await.with_context(|| format!("{order:?}"))?;
         ensure!(order.refunded <= order.captured && order.captured <= order.cents, "{order:?}");
-        let status = OrderStatus::from_word(&figures[0]).context("a state")?;
+        let status = OrderStatus::from_word(&expected[0]).context("a state")?;
         if let Some(before) = self.seen.insert(name, status) {
             ensure!(leads_to(before, status), "an order went from {before:?} to {status:?}");
         }
