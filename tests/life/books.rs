@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use anyhow::ensure;
 use desk::{Hooks, Settings};
 use onefold_tests::clock::ManualClock;
 use onefold_tests::database::audit;
@@ -157,7 +158,7 @@ impl Books {
             if satisfied(&there) {
                 return Ok(there);
             }
-            assert!(begun.elapsed() < SOON, "waited in vain at {path}: {there}");
+            ensure!(begun.elapsed() < SOON, "waited in vain at {path}: {there}");
             tokio::task::yield_now().await;
         }
     }
