@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use futures::stream::{self, StreamExt};
+use futures::stream::{self, Stream, StreamExt};
 use onefold_tests::database::audit;
 use onefold_tests::http::{ALICE, Caller, Exchange, order_body};
 use rand::Rng;
@@ -142,12 +142,7 @@ impl Ledger {
             let answer = asked.send_until_answered(caller).await;
             answer.map(|answer| self.note(asked, answer))
         });
-        asking
-            .buffer_unordered(AT_ONCE)
-            .collect::<Vec<_>>()
-            .await
-            .into_iter()
-            .collect::<anyhow::Result<()>>()?;
+        all_of(asking).await?;
         self.nothing_wrong()?;
         Ok(count)
     }
@@ -166,12 +161,7 @@ impl Ledger {
             ensure!(again.replayed(), "{} ran again", asked.key);
             is_unchanged(&asked, &told, &again)
         });
-        asking
-            .buffer_unordered(AT_ONCE)
-            .collect::<Vec<_>>()
-            .await
-            .into_iter()
-            .collect::<anyhow::Result<()>>()?;
+        all_of(asking).await?;
         Ok(count)
     }
 
@@ -365,4 +355,12 @@ enum Told {
     WhatStays,
     /// That it is to ask again.
     ToAskAgain,
+}
+
+/// Does all of these, some at a time, each whatever becomes of the others; answers with the first fault.
+async fn all_of<F>(asking: impl Stream<Item = F>) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<()>>,
+{
+    asking.buffer_unordered(AT_ONCE).collect::<Vec<_>>().await.into_iter().collect()
 }
