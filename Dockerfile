@@ -8,8 +8,8 @@ COPY . .
 # Crates and objects stay in caches between builds and out of the layers; so the binary is copied out of its cache.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/build/target \
-    cargo build --release --locked --bin onefold \
-    && cp target/release/onefold /usr/local/bin/onefold
+    cargo build --profile dist --locked --bin onefold \
+    && cp target/dist/onefold /usr/local/bin/onefold
 
 # The suite and not one of its point releases, so that a rebuild picks up what Debian has mended since.
 FROM debian:bookworm-slim
