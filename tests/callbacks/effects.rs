@@ -163,13 +163,41 @@ async fn a_forged_or_tampered_callback_costs_the_database_nothing_and_is_counted
     let counted = stage.server.anonymous().get("/metrics").await?;
     let counted = String::from_utf8_lossy(&counted.bytes).into_owned();
     assert!(
-        counted.contains(r#"onefold_callbacks_total{endpoint="stripe",outcome="bad_signature"} 1"#),
+        counted.contains(
+            r#"onefold_callbacks_total{endpoint="stripe",provider="stripe",verdict="rejected",reason="bad_signature"} 1"#
+        ),
         "{counted}"
     );
     let nowhere = stage.server.anonymous().request("POST", "/v1/callbacks/nowhere").body("{}");
     assert_eq!(onefold_tests::http::send(nowhere).await?.status, 404);
     let large = stage.server.anonymous().request("POST", "/v1/callbacks/stripe").body(vec![b' '; 300_000]);
     assert_eq!(onefold_tests::http::send(large).await?.status, 413);
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn a_delivery_is_counted_once_by_what_it_asked_for_and_what_it_did() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    for number in ["D-0001", "D-0002"] {
+        stage.place(STRIPE, number).await?;
+    }
+    let right = paid("evt_1", "D-0001", "pi_1");
+    stage.acknowledged(STRIPE, &right).await?;
+    stage.acknowledged(STRIPE, &right).await?;
+    stage.acknowledged(STRIPE, &paid_with("evt_2", "D-0002", "pi_2", "1.00", "CNY")).await?;
+    stage.acknowledged(STRIPE, &paid("evt_3", "D-0003", "pi_3")).await?;
+    let counted = stage.server.anonymous().get("/metrics").await?;
+    let counted = String::from_utf8(counted.bytes)?;
+    for (labels, count) in [
+        (r#"callbacks_total{endpoint="stripe",provider="stripe",verdict="acknowledged",reason=""}"#, 4),
+        (r#"callbacks_total{endpoint="alipay",provider="alipay",verdict="acknowledged",reason=""}"#, 0),
+        (r#"callback_decisions_total{provider="stripe",decision="apply_payment",effect="settled"}"#, 1),
+        (r#"callback_decisions_total{provider="stripe",decision="hold_amount_mismatch",effect="held"}"#, 1),
+        (r#"callback_decisions_total{provider="stripe",decision="hold_unknown_order",effect="parked"}"#, 1),
+    ] {
+        let line = format!("onefold_{labels} {count}");
+        assert!(counted.lines().any(|known| known == line), "{line} is missing in\n{counted}");
+    }
     stage.finish().await
 }
 

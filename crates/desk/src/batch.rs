@@ -116,6 +116,7 @@ impl Bench {
         let (mut decided, writes) = self.decide(set, runnable, now);
         let collecting = writes.collecting.clone();
         let raised = writes.rows.alerts.new.clone();
+        let delivered = writes.rows.deliveries.clone();
         self.note_phase(Phase::Decide, &mut phase_began);
         self.hooks.after(Step::Decided).await;
 
@@ -144,6 +145,7 @@ impl Bench {
         self.hooks.after(Step::Committed).await;
         self.collecting_known.extend(collecting);
         raised.iter().for_each(warn_of);
+        delivered.iter().for_each(|delivery| self.metrics.delivered(delivery));
 
         for Decided { job, record } in decided {
             self.remembered.note(&record);

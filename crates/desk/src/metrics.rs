@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use payment_callback::{Decision, DeliveryRecord, Effect, ProviderKind};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -127,6 +128,23 @@ pub struct ConflictLabel {
     pub kind: &'static str,
 }
 
+/// The label of [`Metrics::deliveries`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub struct DeliveryLabel {
+    /// Whose word it is.
+    pub provider: &'static str,
+    /// What it asked for, seen alone.
+    pub decision: &'static str,
+    /// What it did to the books.
+    pub effect: &'static str,
+}
+
+impl DeliveryLabel {
+    fn of(provider: ProviderKind, decision: Decision, effect: Effect) -> Self {
+        Self { provider: provider.word(), decision: decision.word(), effect: effect.as_str() }
+    }
+}
+
 /// What the desk counts. Cheap to clone; all clones count together.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -144,6 +162,8 @@ pub struct Metrics {
     pub queue_wait_seconds: Histogram,
     /// When the last round of the sweeper began that has reached all that was due, in seconds since 1970.
     pub swept_at: Gauge,
+    /// What providers told of, by what was decided about it.
+    pub deliveries: Family<DeliveryLabel, Counter>,
     /// Attempts that met a conflict, by kind.
     pub conflicts: Family<ConflictLabel, Counter>,
     /// Batches given up as contended.
@@ -168,6 +188,11 @@ impl Default for Metrics {
         for conflict in Conflict::ALL {
             drop(conflicts.get_or_create(&ConflictLabel { kind: conflict.as_str() }));
         }
+        let deliveries = Family::default();
+        for provider in ProviderKind::all() {
+            let paid = DeliveryLabel::of(provider, Decision::ApplyPayment, Effect::Settled);
+            drop(deliveries.get_or_create(&paid));
+        }
         for tries in 1..=DEPTHS {
             drop(retries.get_or_create(&depth(tries)));
         }
@@ -181,6 +206,7 @@ impl Default for Metrics {
             retries,
             queue_wait_seconds: new_histogram(),
             swept_at: Gauge::default(),
+            deliveries,
             conflicts,
             contended: Counter::default(),
             commits_unknown: Counter::default(),
@@ -197,6 +223,11 @@ impl Metrics {
     /// Adds all of them to a registry.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("idempotency", "Requests by what became of their key", self.keys.clone());
+        registry.register(
+            "callback_decisions",
+            "What providers told of, by what it asked for and what it did",
+            self.deliveries.clone(),
+        );
         registry.register("desk_conflicts", "Attempts that met a conflict, by kind", self.conflicts.clone());
         registry.register(
             "desk_retries",
@@ -247,6 +278,12 @@ impl Metrics {
         self.queue_wait_seconds.observe(waited.as_secs_f64());
         self.queued.dec_by(i64::try_from(commands).unwrap_or(i64::MAX));
         self.batch_size.observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
+    }
+
+    /// Counts what a provider told of, once it is committed.
+    pub fn delivered(&self, delivery: &DeliveryRecord) {
+        let label = DeliveryLabel::of(delivery.provider, delivery.decision, delivery.effect);
+        self.deliveries.get_or_create(&label).inc();
     }
 
     /// Counts how long a batch took.

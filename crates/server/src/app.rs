@@ -90,10 +90,12 @@ impl AppState {
         issuer: Issuer,
         settings: HttpSettings,
     ) -> Self {
+        let metrics = Metrics::new(counted);
+        endpoints.all().for_each(|endpoint| metrics.expect_callbacks(endpoint));
         Self(Arc::new(Parts {
             keys: ApiKeys::new(database.clone(), settings.demo_key_allowed),
             operations: Operations::default(),
-            metrics: Metrics::new(counted),
+            metrics,
             rate_limit: settings.requests_per_second.map(RateLimit::of_clients),
             endpoints,
             issuer,

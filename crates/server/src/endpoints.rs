@@ -91,6 +91,11 @@ impl Endpoints {
         Ok(opened)
     }
 
+    /// Every endpoint.
+    pub fn all(&self) -> impl Iterator<Item = &Endpoint> {
+        self.0.values().map(|(endpoint, _)| endpoint)
+    }
+
     /// The endpoints whose configuration says how their provider is asked, with their clients.
     pub fn askable(&self) -> impl Iterator<Item = (&Endpoint, ClientId)> {
         let askable = self.0.values().filter(|(endpoint, _)| endpoint.provider.api().is_some());

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use desk::metrics::KeyOutcome;
-use payment_callback::{AlertKind, ProviderKind};
+use payment_callback::{AlertKind, ProviderKind, Reason, Verdict};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::endpoints::Endpoint;
 use crate::problem::Slug;
 
 /// The media type of the text that [`Metrics::text`] gives.
@@ -31,7 +32,20 @@ struct RequestLabels {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct CallbackLabels {
     endpoint: String,
-    outcome: &'static str,
+    provider: &'static str,
+    verdict: &'static str,
+    reason: &'static str,
+}
+
+impl CallbackLabels {
+    fn of(endpoint: &Endpoint, verdict: Verdict) -> Self {
+        let (verdict, reason) = match verdict {
+            Verdict::Acknowledged => ("acknowledged", ""),
+            Verdict::Unavailable => ("unavailable", ""),
+            Verdict::Rejected(reason) => ("rejected", reason.word()),
+        };
+        Self { endpoint: endpoint.name.clone(), provider: endpoint.provider.kind().word(), verdict, reason }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -139,7 +153,7 @@ impl Metrics {
         );
         registry.register(
             "callbacks",
-            "Callbacks of payment providers: acknowledged, unavailable, or why they were refused",
+            "Callbacks of payment providers: acknowledged, unavailable, or rejected and why",
             self.callbacks.clone(),
         );
         registry.register(
@@ -194,9 +208,17 @@ impl Metrics {
         self.requests.get_or_create_owned(&RequestLabels { operation: operation.to_owned(), status, slug })
     }
 
-    /// Counts a callback. There are as many endpoints as are configured.
-    pub fn callback(&self, endpoint: &str, outcome: &'static str) {
-        self.callbacks.get_or_create(&CallbackLabels { endpoint: endpoint.to_owned(), outcome }).inc();
+    /// Begins to count the callbacks of an endpoint, from zero on. There are as many endpoints as are configured.
+    pub fn expect_callbacks(&self, endpoint: &Endpoint) {
+        for verdict in [Verdict::Acknowledged, Verdict::Unavailable, Verdict::Rejected(Reason::BadSignature)]
+        {
+            drop(self.callbacks.get_or_create(&CallbackLabels::of(endpoint, verdict)));
+        }
+    }
+
+    /// Counts a callback.
+    pub fn callback(&self, endpoint: &Endpoint, verdict: Verdict) {
+        self.callbacks.get_or_create(&CallbackLabels::of(endpoint, verdict)).inc();
     }
 
     /// Counts a request to a provider.

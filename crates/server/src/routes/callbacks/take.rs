@@ -104,14 +104,15 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
     let notice = match endpoint.provider.verify(&delivery, state.clock.now()) {
         Ok(notice) => notice,
         Err(rejection) => {
-            state.metrics.callback(&endpoint.name, rejection.reason.word());
             tracing::debug!(
                 endpoint = endpoint.name,
                 reason = rejection.reason.word(),
                 detail = rejection.detail,
                 "a callback was refused"
             );
-            return Ok(answer(endpoint.provider.answer(Verdict::Rejected(rejection.reason))));
+            let verdict = Verdict::Rejected(rejection.reason);
+            state.metrics.callback(endpoint, verdict);
+            return Ok(answer(endpoint.provider.answer(verdict)));
         }
     };
     tracing::debug!(
@@ -146,8 +147,7 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
         )
         | Err(_) => Verdict::Unavailable,
     };
-    let verdict_is = if verdict == Verdict::Acknowledged { "acknowledged" } else { "unavailable" };
-    state.metrics.callback(&endpoint.name, verdict_is);
+    state.metrics.callback(endpoint, verdict);
     let mut response = answer(endpoint.provider.answer(verdict));
     if verdict == Verdict::Unavailable {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
