@@ -6,7 +6,7 @@
 #   require_rust         a cargo that is new enough for the workspace
 #   require_c_compiler   cc, for the linker and for the one dependency with C in it (ring)
 #   require_curl         curl, with which the README's first five minutes are walked
-#   require_promtool     promtool, which tests the alerts
+#   require_prometheus   prometheus and promtool, of which alerts and dashboard are asked
 #   require_python       python3 with its modules venv and ensurepip, in which Schemathesis runs
 #   require_postgresql   initdb, pg_ctl and postgres, of a version that Onefold starts
 #
@@ -85,21 +85,23 @@ Install it, then run this again." ;;
     have curl || fail "curl was installed, but there is still no command curl."
 }
 
-# ------------------------------------------------------------------------------------------------------ promtool
+# ------------------------------------------------------------------------------------------------------ Prometheus
 
-require_promtool() {
-    have promtool && return
+require_prometheus() {
+    have prometheus && have promtool && return
     case $(package_manager) in
-    # Debian's package starts a server; the tests want its tool alone, and a machine's owner asked for neither.
+    # Debian's package starts a server; the tests start their own, and a machine's owner asked for neither.
     apt)
         install_packages Prometheus prometheus
         if have systemctl; then as_root systemctl disable --now prometheus >&2 2>&1 || :; fi
         ;;
     apk | brew) install_packages Prometheus prometheus ;;
-    *) fail "promtool is not installed, and there is no package manager here that this script knows to have it.
-Install Prometheus, whose tool it is, then run this again." ;;
+    *) fail "Prometheus is not installed, and there is no package manager here that this script knows to have it.
+Install it and its promtool, then run this again." ;;
     esac
-    have promtool || fail "Prometheus was installed, but there is still no command promtool."
+    for command in prometheus promtool; do
+        have "$command" || fail "Prometheus was installed, but there is still no command $command."
+    done
 }
 
 # -------------------------------------------------------------------------------------------------------- Python

@@ -66,13 +66,18 @@ fn the_rules_and_the_runbook_ask_for_metrics_that_there_are() -> anyhow::Result<
         .filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name))
         .collect();
     let mut asked_for = 0;
-    for path in ["deploy/prometheus/rules.yml", "deploy/prometheus/rules.test.yml", "docs/runbook.md"] {
+    for path in [
+        "deploy/prometheus/rules.yml",
+        "deploy/prometheus/rules.test.yml",
+        "docs/runbook.md",
+        "deploy/grafana/onefold.toml",
+    ] {
         let text = fs::read_to_string(tree(path))?;
         let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         for name in words.filter(|word| word.starts_with("onefold_")) {
             let is_listed = listed.iter().any(|metric| {
                 name.strip_prefix(metric)
-                    .is_some_and(|end| ["", "_total", "_bucket", "_count", "_sum"].contains(&end))
+                    .is_some_and(|end| ["", "_total", "_bucket", "_count", "_sum", "_info"].contains(&end))
             });
             assert!(is_listed, "{path} asks for {name}, which docs/reference/metrics.md does not have");
             asked_for += 1;

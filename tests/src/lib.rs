@@ -10,12 +10,14 @@
 //! - [`callbacks`]: payment providers that call it;
 //! - [`office`]: payment providers that it can ask;
 //! - [`story`]: what has become of an order, as a few lines of text;
+//! - [`dashboard`]: Grafana's dashboard, made from a file that people read;
 //! - [`raw_http`]: requests byte by byte, for what no HTTP library would send.
 
 pub mod callbacks;
 pub mod clock;
 pub mod cluster;
 pub mod cutting_proxy;
+pub mod dashboard;
 pub mod database;
 pub mod desks;
 pub mod http;
