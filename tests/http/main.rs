@@ -17,4 +17,5 @@ mod operations;
 mod orders;
 mod precedence;
 mod problems;
+mod scopes;
 mod statements;

@@ -1,4 +1,4 @@
-//! When several things are wrong with a request, the first of these answers: no `Host`, 404 route / 405, 401, 429, 413, 415,
+//! When several things are wrong with a request, the first of these answers: no `Host`, 404 route / 405, 401, 429, 403, 413, 415,
 //! key header, JSON, schema, reuse or replay of the key, then the rules.
 
 use std::num::NonZeroU32;

@@ -112,7 +112,9 @@ async fn a_record_holds_no_secret_of_the_client() {
     let mut owner = PgConnection::connect_with(&server.database).await.expect("a connection");
     let now = chrono::DateTime::UNIX_EPOCH;
     client::store::insert_client(&mut owner, client, "keeper", now).await.expect("a client");
-    client::store::insert_api_key(&mut owner, client, key.hash(), false, now).await.expect("a key");
+    client::store::insert_api_key(&mut owner, client, key.hash(), false, &client::Scopes::All, now)
+        .await
+        .expect("a key");
     let keeper = onefold_tests::http::Caller::new(&server.url(), key.reveal());
 
     let opening = serde_json::json!({ "owner": "alice", "currency": "CNY" });

@@ -83,7 +83,7 @@ impl TestServer {
         let key = client::ApiKey::generate();
         let now = desk::SystemClock.now();
         client::store::insert_client(&pool, id, &id.to_string(), now).await?;
-        client::store::insert_api_key(&pool, id, key.hash(), false, now).await?;
+        client::store::insert_api_key(&pool, id, key.hash(), false, &client::Scopes::All, now).await?;
         pool.close().await;
         Ok(Caller::new(&self.url(), key.reveal()))
     }

@@ -32,7 +32,7 @@ const ARROWS: &[(&str, Option<&[&str]>)] = &[
     // Likewise. What it reads of a provider's statement, it compares with the tables alone.
     ("reconciliation", Some(&["money"])),
     ("saga", Some(&["desk", "events"])),
-    ("gateway", Some(&["idempotency", "client"])),
+    ("gateway", Some(&["client", "idempotency"])),
     ("embedded-postgres", Some(&[])),
     ("load-generator", Some(&[])),
     // Nothing of the service that it plays against, or the two could share a mistake.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
-use crate::{ApiKeyHash, ClientId};
+use crate::{ApiKeyHash, ClientId, Scopes};
 
 /// Who an API key belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
@@ -14,6 +14,9 @@ pub struct KeyHolder {
     pub name: String,
     /// Whether it is the key of the demo data, which is good on a loopback listener only.
     pub demo: bool,
+    /// What the key is good for.
+    #[sqlx(try_from = "Option<Vec<String>>")]
+    pub scopes: Scopes,
 }
 
 /// Every statement of this file, by name, to be checked against the schema.
@@ -28,7 +31,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
 ];
 
 const FIND_KEY_HOLDER: &str = "
-    SELECT c.client_id, c.name, k.demo
+    SELECT c.client_id, c.name, k.demo, k.scopes
     FROM api_keys k
     JOIN clients c ON c.client_id = k.client_id
     WHERE k.key_sha256 = $1
@@ -58,8 +61,8 @@ pub async fn insert_client(
 }
 
 const INSERT_API_KEY: &str = "
-    INSERT INTO api_keys (key_sha256, client_id, demo, created_at)
-    VALUES ($1, $2, $3, $4)
+    INSERT INTO api_keys (key_sha256, client_id, demo, scopes, created_at)
+    VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (key_sha256) DO NOTHING";
 
 /// Gives a client one more key. A key that is known already is left as it is.
@@ -68,9 +71,17 @@ pub async fn insert_api_key(
     id: ClientId,
     hash: ApiKeyHash,
     demo: bool,
+    scopes: &Scopes,
     now: DateTime<Utc>,
 ) -> sqlx::Result<()> {
-    sqlx::query(INSERT_API_KEY).bind(&hash.0[..]).bind(id).bind(demo).bind(now).execute(db).await?;
+    sqlx::query(INSERT_API_KEY)
+        .bind(&hash.0[..])
+        .bind(id)
+        .bind(demo)
+        .bind(scopes.words())
+        .bind(now)
+        .execute(db)
+        .await?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use client::store::KeyHolder;
+use gateway::allowance::Allowance;
 use http::Extensions;
 use idempotency::Key;
 
@@ -30,14 +31,15 @@ pub struct Facts {
     request_id: RequestId,
     client: OnceLock<Arc<KeyHolder>>,
     key: OnceLock<String>,
+    allowance: OnceLock<Allowance>,
     phase: AtomicU8,
 }
 
 impl Facts {
     /// Nothing is known but the id.
     pub fn new(request_id: RequestId) -> Arc<Self> {
-        let (client, key) = (OnceLock::new(), OnceLock::new());
-        Arc::new(Self { request_id, client, key, phase: AtomicU8::new(Phase::Asking as u8) })
+        let (client, key, allowance) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Arc::new(Self { request_id, client, key, allowance, phase: AtomicU8::new(Phase::Asking as u8) })
     }
 
     /// The facts that the edge has put on a request.
@@ -62,6 +64,16 @@ impl Facts {
     /// Under which key.
     pub fn note_key(&self, key: &Key) {
         let _ = self.key.set(key.log_id());
+    }
+
+    /// What it has left of its limits.
+    pub fn note_allowance(&self, allowance: Allowance) {
+        let _ = self.allowance.set(allowance);
+    }
+
+    /// What it has left of its limits, if it has been counted.
+    pub fn allowance(&self) -> Option<&Allowance> {
+        self.allowance.get()
     }
 
     /// The desk is about to have it.

@@ -1,5 +1,6 @@
 //! The application: what it is made of, and the router that serves it.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::ops::Deref;
@@ -10,14 +11,15 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use desk::schema::Database;
 use desk::{Clock, Desk};
+use gateway::api_keys::ApiKeys;
+use gateway::buckets::Buckets;
+use gateway::rate_limit::RateLimit;
 
-use crate::authentication::ApiKeys;
 use crate::edge;
 use crate::endpoints::Endpoints;
 use crate::issued_keys::Issuer;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
-use crate::rate_limit::RateLimit;
 use crate::routes;
 
 /// What can be set about the HTTP side.
@@ -31,6 +33,10 @@ pub struct HttpSettings {
     pub demo_key_allowed: bool,
     /// How many requests a client may send in a second; no limit unless set.
     pub requests_per_second: Option<NonZeroU32>,
+    /// How many requests of a route a client may send in a second, by method and path template.
+    pub requests_per_second_by_route: BTreeMap<String, NonZeroU32>,
+    /// How many wrong API keys an address may show in a minute; no limit unless set.
+    pub wrong_keys_per_minute: Option<NonZeroU32>,
     /// How many callbacks may come from an address in a second; no limit unless set.
     pub callbacks_per_second: Option<NonZeroU32>,
 }
@@ -42,6 +48,8 @@ impl Default for HttpSettings {
             request_timeout: Duration::from_secs(30),
             demo_key_allowed: false,
             requests_per_second: None,
+            requests_per_second_by_route: BTreeMap::new(),
+            wrong_keys_per_minute: NonZeroU32::new(300),
             callbacks_per_second: NonZeroU32::new(500),
         }
     }
@@ -64,7 +72,7 @@ pub struct Parts {
     /// Who may ask.
     pub keys: ApiKeys,
     /// How often a client may ask.
-    pub rate_limit: Option<RateLimit>,
+    pub rate_limit: RateLimit,
     /// The operations, as they are logged and counted.
     pub operations: Operations,
     /// Where payment providers call.
@@ -72,7 +80,7 @@ pub struct Parts {
     /// Makes keys, and judges them.
     pub issuer: Issuer,
     /// How often callbacks may come from an address.
-    pub callback_limit: Option<RateLimit<IpAddr>>,
+    pub callback_limit: Option<Buckets<IpAddr>>,
     /// What is counted.
     pub metrics: Metrics,
     /// What was set.
@@ -93,13 +101,16 @@ impl AppState {
         let metrics = Metrics::new(counted);
         endpoints.all().for_each(|endpoint| metrics.expect_callbacks(endpoint));
         Self(Arc::new(Parts {
-            keys: ApiKeys::new(database.clone(), settings.demo_key_allowed),
+            keys: ApiKeys::new(settings.wrong_keys_per_minute),
             operations: Operations::default(),
             metrics,
-            rate_limit: settings.requests_per_second.map(RateLimit::of_clients),
+            rate_limit: RateLimit::new(
+                settings.requests_per_second,
+                settings.requests_per_second_by_route.clone(),
+            ),
             endpoints,
             issuer,
-            callback_limit: settings.callbacks_per_second.map(RateLimit::of_addresses),
+            callback_limit: settings.callbacks_per_second.map(|quota| Buckets::per_second("address", quota)),
             desk,
             database,
             clock,

@@ -9,6 +9,7 @@
 //!
 //! - this file: the sections and their keys;
 //! - [`issued_keys`]: the keys that the server makes;
+//! - [`route_limits`]: how often single routes may be asked for;
 //! - [`callbacks`]: the endpoints that payment providers call;
 //! - [`statements`]: how their settlement statements are laid out;
 //! - [`file`](mod@file): from a path or a text to a [`Configuration`], with one sentence for what is wrong in it.
@@ -16,6 +17,7 @@
 pub mod callbacks;
 pub mod file;
 pub mod issued_keys;
+pub mod route_limits;
 pub mod statements;
 
 use std::collections::BTreeMap;
@@ -40,6 +42,7 @@ use crate::watch::AuditSettings;
 pub use callbacks::CallbackSection;
 pub use file::ConfigurationError;
 pub use issued_keys::InlineSecret;
+pub use route_limits::RequestsPerSecond;
 pub use statements::StatementSection;
 
 /// The whole file. `onefold.example.toml` describes every key and holds the defaults.
@@ -55,6 +58,9 @@ pub struct Configuration {
     /// Limits of the HTTP surface.
     #[validate(nested)]
     pub http: HttpSection,
+    /// How often a client may ask for single routes, by method and path template. There are none unless given.
+    #[serde(skip_serializing)]
+    pub requests_per_second: BTreeMap<String, RequestsPerSecond>,
     /// When a person is asked about payments at providers.
     #[validate(nested)]
     pub payments: PaymentsSection,
@@ -170,6 +176,9 @@ pub struct HttpSection {
     /// Requests that a client may make per second; 0: as many as it likes.
     #[validate(range(max = 1_000_000))]
     pub requests_per_second: u32,
+    /// Wrong API keys that an address may show per minute; 0: as many as it likes.
+    #[validate(range(max = 1_000_000))]
+    pub wrong_keys_per_minute: u32,
     /// Callbacks that may come from an address per second; 0: as many as it likes.
     #[validate(range(max = 1_000_000))]
     pub callbacks_per_second: u32,
@@ -286,6 +295,7 @@ impl Default for HttpSection {
             headers_max: 100,
             connections_max: 4_096,
             requests_per_second: 0,
+            wrong_keys_per_minute: 300,
             callbacks_per_second: 500,
         }
     }
@@ -347,6 +357,12 @@ impl Configuration {
             request_timeout: millis(self.http.request_timeout_ms),
             demo_key_allowed: false,
             requests_per_second: NonZeroU32::new(self.http.requests_per_second),
+            requests_per_second_by_route: self
+                .requests_per_second
+                .iter()
+                .map(|(route, RequestsPerSecond(quota))| (route.clone(), *quota))
+                .collect(),
+            wrong_keys_per_minute: NonZeroU32::new(self.http.wrong_keys_per_minute),
             callbacks_per_second: NonZeroU32::new(self.http.callbacks_per_second),
         }
     }

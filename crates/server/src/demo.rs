@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use account::{Account, AccountId, Collecting, Origin, Parties, Side};
 use anyhow::{Context, bail};
 use chrono::{DateTime, Utc};
-use client::{ApiKey, ClientId};
+use client::{ApiKey, ClientId, Scopes};
 use desk::decide::{Decision, decide};
 use desk::ids::Ids;
 use desk::store::{Saved, Statements, Writes};
@@ -85,7 +85,7 @@ async fn add(connection: &mut PgConnection, now: DateTime<Utc>) -> anyhow::Resul
         return Ok(if found == Some(CLIENT_ID) { Demo::Kept } else { Demo::NameTaken });
     }
     let key = ApiKey::presented(API_KEY).hash();
-    client::store::insert_api_key(&mut *transaction, CLIENT_ID, key, true, now).await?;
+    client::store::insert_api_key(&mut *transaction, CLIENT_ID, key, true, &Scopes::All, now).await?;
 
     // Twice, because a decision is made on accounts that are in the database.
     let opened = open_accounts(now)?;

@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
+use gateway::allowance::Allowance;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use idempotency::prefer;
@@ -54,7 +55,11 @@ pub async fn pass(State(state): State<AppState>, mut request: Request, next: Nex
         let status = response.status().as_u16();
         let duration = line.write(status, told.outcome);
         operation.answered(&state.metrics, status, told.slug, duration);
-        finished(response, &request_id, is_business)
+        let mut response = finished(response, &request_id, is_business);
+        if let Some(headers) = facts.allowance().and_then(Allowance::headers) {
+            response.headers_mut().extend(headers);
+        }
+        response
     })
     .await
 }

@@ -17,7 +17,7 @@
 //! - [`routes`]: the whole API on one screen, and an endpoint a file;
 //! - [`submission`] and [`reading`]: the way of a request with an effect, and of one without;
 //! - [`body`], [`path`], [`query`], [`page`], [`cursor`]: what a request is read from;
-//! - [`authentication`], [`rate_limit`]: who may ask, and how often;
+//! - [`admission`]: who may ask, for what, and how often;
 //! - [`look_up`]: reading from the database;
 //! - [`render`]: outcomes in the words of the API, as they are stored;
 //! - [`problem`]: everything that is answered instead;
@@ -26,8 +26,8 @@
 
 pub mod accept;
 pub mod access_log;
+pub mod admission;
 pub mod app;
-pub mod authentication;
 pub mod body;
 pub mod command_line;
 pub mod configuration;
@@ -48,7 +48,6 @@ pub mod path;
 pub mod problem;
 pub mod provider_calls;
 pub mod query;
-pub mod rate_limit;
 pub mod reading;
 pub mod render;
 pub mod request_id;

@@ -105,7 +105,10 @@ impl Modify for ApiKeyScheme {
     fn modify(&self, document: &mut Document) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("The key that `onefold client create` printed; `demo-key` with the demo data."))
+            .description(Some(
+                "The key that `onefold client create` or `onefold client key` printed, good for the scope that the \
+                    operation names; `demo-key` with the demo data.",
+            ))
             .build();
         if let Some(components) = &mut document.components {
             components.add_security_scheme("api_key", SecurityScheme::Http(scheme));

@@ -8,12 +8,12 @@ use http::{HeaderValue, header};
 use serde::Serialize;
 
 use crate::access_log::Facts;
+use crate::admission::admit;
 use crate::app::AppState;
 use crate::path::{self, Named};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::render;
-use crate::submission::admit;
 
 /// A request that changes nothing, as far as it can be checked without looking anything up.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl<N: Named> Reading<N> {
     ///
     /// # Errors
     ///
-    /// In order: 401, 429, 404 for a path that can name nothing.
+    /// In order: 401, 429, 403, 404 for a path that can name nothing.
     pub async fn read(state: &AppState, request: Request) -> Result<Self, Problem> {
         let (mut parts, _) = request.into_parts();
         let facts = Facts::of(&parts.extensions);

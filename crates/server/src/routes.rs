@@ -18,68 +18,82 @@ use axum::Router;
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::routing::{MethodRouter, get, post, put};
+use client::Scope;
 use http::Method;
 
 use crate::app::AppState;
 use crate::body::receive;
 use crate::problem::{Problem, Slug};
 
-/// Every operation of the API, in reading order. The OpenAPI document has exactly these.
+/// Every operation of the API, in reading order, with what it needs. The OpenAPI document has exactly these.
 pub fn table() -> Vec<Route> {
+    use Access::{Open, Scope as Needs};
+    use Scope::{
+        AccountsRead, AccountsWrite, AlertsRead, AlertsResolve, InventoryRead, InventoryWrite, KeysRead,
+        KeysWrite, OrdersRead, OrdersWrite, PaymentsRead,
+    };
     vec![
-        Route::post("/v1/accounts", accounts::open::open_account),
-        Route::get("/v1/accounts", accounts::list::list_accounts),
-        Route::get("/v1/accounts/{id}", accounts::get::get_account),
-        Route::post("/v1/accounts/{id}/deposits", accounts::deposit::deposit),
-        Route::post("/v1/accounts/{id}/withdrawals", accounts::withdraw::withdraw),
-        Route::post("/v1/accounts/{id}/close", accounts::close::close_account),
-        Route::get("/v1/accounts/{id}/entries", accounts::entries::list_entries),
-        Route::post("/v1/accounts/{id}/holds", holds::place::place_hold),
-        Route::get("/v1/accounts/{id}/holds", holds::list::list_holds),
-        Route::get("/v1/holds/{id}", holds::get::get_hold),
-        Route::post("/v1/holds/{id}/capture", holds::capture::capture_hold),
-        Route::post("/v1/holds/{id}/release", holds::release::release_hold),
-        Route::post("/v1/transfers", transfers::transfer::transfer),
-        Route::get("/v1/movements/{id}", movements::get::get_movement),
-        Route::get("/v1/collecting-accounts", collecting_accounts::list_collecting_accounts),
-        Route::post("/v1/orders", orders::place::place_order),
-        Route::get("/v1/orders", orders::list::list_orders),
-        Route::get("/v1/orders/{id}", orders::get::get_order),
-        Route::get("/v1/orders/{id}/history", orders::history::list_order_history),
-        Route::post("/v1/orders/{id}/capture", orders::capture::capture_order),
-        Route::post("/v1/orders/{id}/cancel", orders::cancel::cancel_order),
-        Route::post("/v1/orders/{id}/refunds", refunds::refund::refund_order),
-        Route::get("/v1/orders/{id}/refunds", refunds::list::list_refunds),
-        Route::get("/v1/refunds/{id}", refunds::get::get_refund),
-        Route::get("/v1/skus", skus::list::list_skus),
-        Route::get("/v1/skus/{sku}", skus::get::get_sku),
-        Route::put("/v1/skus/{sku}", skus::put::put_sku),
-        Route::get("/v1/payments/{payment_no}", payments::get::get_payment),
-        Route::get("/v1/payment-alerts", payment_alerts::list::list_payment_alerts),
-        Route::post("/v1/payment-alerts/{id}/resolve", payment_alerts::resolve::resolve_payment_alert),
-        Route::post("/v1/callbacks/{endpoint}", callbacks::take::take_callback),
-        Route::post("/v1/idempotency-keys", idempotency_keys::issue::issue_idempotency_key),
-        Route::get("/v1/idempotency-keys/{key}", idempotency_keys::get_idempotency_key),
-        Route::get("/healthz", operations::healthz::healthz),
-        Route::get("/readyz", operations::readyz::readyz),
-        Route::get("/metrics", operations::metrics::metrics),
-        Route::get("/openapi.json", operations::openapi_json::openapi_json),
-        Route::get("/docs", operations::docs::docs),
-        Route::get("/problems", operations::problems::problems),
-        Route::get("/problems/{slug}", operations::problems::problem),
+        Route::post("/v1/accounts", Needs(AccountsWrite), accounts::open::open_account),
+        Route::get("/v1/accounts", Needs(AccountsRead), accounts::list::list_accounts),
+        Route::get("/v1/accounts/{id}", Needs(AccountsRead), accounts::get::get_account),
+        Route::post("/v1/accounts/{id}/deposits", Needs(AccountsWrite), accounts::deposit::deposit),
+        Route::post("/v1/accounts/{id}/withdrawals", Needs(AccountsWrite), accounts::withdraw::withdraw),
+        Route::post("/v1/accounts/{id}/close", Needs(AccountsWrite), accounts::close::close_account),
+        Route::get("/v1/accounts/{id}/entries", Needs(AccountsRead), accounts::entries::list_entries),
+        Route::post("/v1/accounts/{id}/holds", Needs(AccountsWrite), holds::place::place_hold),
+        Route::get("/v1/accounts/{id}/holds", Needs(AccountsRead), holds::list::list_holds),
+        Route::get("/v1/holds/{id}", Needs(AccountsRead), holds::get::get_hold),
+        Route::post("/v1/holds/{id}/capture", Needs(AccountsWrite), holds::capture::capture_hold),
+        Route::post("/v1/holds/{id}/release", Needs(AccountsWrite), holds::release::release_hold),
+        Route::post("/v1/transfers", Needs(AccountsWrite), transfers::transfer::transfer),
+        Route::get("/v1/movements/{id}", Needs(AccountsRead), movements::get::get_movement),
+        Route::get(
+            "/v1/collecting-accounts",
+            Needs(AccountsRead),
+            collecting_accounts::list_collecting_accounts,
+        ),
+        Route::post("/v1/orders", Needs(OrdersWrite), orders::place::place_order),
+        Route::get("/v1/orders", Needs(OrdersRead), orders::list::list_orders),
+        Route::get("/v1/orders/{id}", Needs(OrdersRead), orders::get::get_order),
+        Route::get("/v1/orders/{id}/history", Needs(OrdersRead), orders::history::list_order_history),
+        Route::post("/v1/orders/{id}/capture", Needs(OrdersWrite), orders::capture::capture_order),
+        Route::post("/v1/orders/{id}/cancel", Needs(OrdersWrite), orders::cancel::cancel_order),
+        Route::post("/v1/orders/{id}/refunds", Needs(OrdersWrite), refunds::refund::refund_order),
+        Route::get("/v1/orders/{id}/refunds", Needs(OrdersRead), refunds::list::list_refunds),
+        Route::get("/v1/refunds/{id}", Needs(OrdersRead), refunds::get::get_refund),
+        Route::get("/v1/skus", Needs(InventoryRead), skus::list::list_skus),
+        Route::get("/v1/skus/{sku}", Needs(InventoryRead), skus::get::get_sku),
+        Route::put("/v1/skus/{sku}", Needs(InventoryWrite), skus::put::put_sku),
+        Route::get("/v1/payments/{payment_no}", Needs(PaymentsRead), payments::get::get_payment),
+        Route::get("/v1/payment-alerts", Needs(AlertsRead), payment_alerts::list::list_payment_alerts),
+        Route::post(
+            "/v1/payment-alerts/{id}/resolve",
+            Needs(AlertsResolve),
+            payment_alerts::resolve::resolve_payment_alert,
+        ),
+        Route::post("/v1/callbacks/{endpoint}", Open, callbacks::take::take_callback),
+        Route::post("/v1/idempotency-keys", Needs(KeysWrite), idempotency_keys::issue::issue_idempotency_key),
+        Route::get("/v1/idempotency-keys/{key}", Needs(KeysRead), idempotency_keys::get_idempotency_key),
+        Route::get("/healthz", Open, operations::healthz::healthz),
+        Route::get("/readyz", Open, operations::readyz::readyz),
+        Route::get("/metrics", Open, operations::metrics::metrics),
+        Route::get("/openapi.json", Open, operations::openapi_json::openapi_json),
+        Route::get("/docs", Open, operations::docs::docs),
+        Route::get("/problems", Open, operations::problems::problems),
+        Route::get("/problems/{slug}", Open, operations::problems::problem),
     ]
 }
 
 /// What Swagger UI's page loads, which the OpenAPI document does not have.
 const DOCS_PATHS: [&str; 2] = ["/docs/", "/docs/{*file}"];
 
-/// Every method that some path serves, with the path's template. What serves `GET` serves `HEAD` too.
-pub fn methods_and_paths() -> Vec<(Method, &'static str)> {
-    let gets = DOCS_PATHS.map(|path| (Method::GET, path));
-    let served = table().into_iter().map(|route| (route.method, route.path)).chain(gets);
-    let with_head = served.flat_map(|(method, path)| {
-        let head = (method == Method::GET).then_some((Method::HEAD, path));
-        [(method, path)].into_iter().chain(head)
+/// Every method that some path serves, with the path's template and what it needs. What serves `GET` serves `HEAD` too.
+pub fn methods_and_paths() -> Vec<(Method, &'static str, Access)> {
+    let gets = DOCS_PATHS.map(|path| (Method::GET, path, Access::Open));
+    let served = table().into_iter().map(|route| (route.method, route.path, route.access)).chain(gets);
+    let with_head = served.flat_map(|(method, path, access)| {
+        let head = (method == Method::GET).then_some((Method::HEAD, path, access));
+        [(method, path, access)].into_iter().chain(head)
     });
     with_head.collect()
 }
@@ -95,27 +109,38 @@ pub fn router() -> Router<AppState> {
     router.fallback(unknown_route).method_not_allowed_fallback(other_method)
 }
 
-/// One operation: a method, a path template, and what serves it.
+/// What an operation needs of whoever asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Nothing. A payment provider shows its signature instead of a key.
+    Open,
+    /// An API key that is good for this.
+    Scope(Scope),
+}
+
+/// One operation: a method, a path template, what it needs, and what serves it.
 #[derive(Debug)]
 pub struct Route {
     /// The method.
     pub method: Method,
     /// The path, with parameters in braces.
     pub path: &'static str,
+    /// What it needs.
+    pub access: Access,
     handler: MethodRouter<AppState>,
 }
 
 impl Route {
-    fn get<T: 'static>(path: &'static str, handler: impl Handler<T, AppState>) -> Self {
-        Self { method: Method::GET, path, handler: get(handler) }
+    fn get<T: 'static>(path: &'static str, access: Access, handler: impl Handler<T, AppState>) -> Self {
+        Self { method: Method::GET, path, access, handler: get(handler) }
     }
 
-    fn post<T: 'static>(path: &'static str, handler: impl Handler<T, AppState>) -> Self {
-        Self { method: Method::POST, path, handler: post(handler) }
+    fn post<T: 'static>(path: &'static str, access: Access, handler: impl Handler<T, AppState>) -> Self {
+        Self { method: Method::POST, path, access, handler: post(handler) }
     }
 
-    fn put<T: 'static>(path: &'static str, handler: impl Handler<T, AppState>) -> Self {
-        Self { method: Method::PUT, path, handler: put(handler) }
+    fn put<T: 'static>(path: &'static str, access: Access, handler: impl Handler<T, AppState>) -> Self {
+        Self { method: Method::PUT, path, access, handler: put(handler) }
     }
 }
 

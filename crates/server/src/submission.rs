@@ -10,7 +10,6 @@ use bytes::Bytes;
 use client::ClientId;
 use client::store::KeyHolder;
 use desk::{Answered, Command};
-use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use idempotency::fingerprint::Meaning;
 use idempotency::key::KeyError;
@@ -19,6 +18,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::access_log::Facts;
+use crate::admission::admit;
 use crate::app::AppState;
 use crate::body::{self, RequestBody, receive};
 use crate::issued_keys::{Standing, admit_key};
@@ -59,7 +59,7 @@ impl<N: Named, B: RequestBody> Submission<N, B> {
     ///
     /// # Errors
     ///
-    /// In order: 401, 429, 404 for a path that can name nothing, 413, 415, 400 for the key, 400 for the JSON, 422 for the
+    /// In order: 401, 429, 403, 404 for a path that can name nothing, 413, 415, 400 for the key, 400 for the JSON, 422 for the
     /// schema. None of them is stored; the key stays free.
     pub async fn read(state: &AppState, request: Request) -> Result<Self, Problem> {
         Self::read_named_by(state, request, key_of).await
@@ -104,20 +104,6 @@ impl<N: Named, B: RequestBody> Submission<N, B> {
         let wait = prefer::wait(parts.headers.get_all("prefer").iter().map(HeaderValue::as_bytes));
         Ok(Self { path, body, asker: Asker { client, key, wait, facts } })
     }
-}
-
-/// Who asks, unless it asks too often.
-///
-/// # Errors
-///
-/// `unauthorized`, `unavailable`, `rate-limited`.
-pub async fn admit(state: &AppState, parts: &Parts, facts: &Facts) -> Result<Arc<KeyHolder>, Problem> {
-    let client = state.keys.authenticate(&parts.headers).await?;
-    facts.note_client(Arc::clone(&client));
-    if let Some(limit) = &state.rate_limit {
-        limit.take(client.client_id)?;
-    }
-    Ok(client)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is an edge where ids are made")]

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Subcommand;
 use client::store::ClientLine;
-use client::{ApiKey, ClientId};
+use client::{ApiKey, ClientId, Scope, Scopes};
 use desk::{Clock, SystemClock};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
@@ -25,6 +25,17 @@ pub enum ClientCommand {
         /// The client's name: 1 to 64 characters, unique
         #[arg(value_parser = name)]
         name: String,
+        /// What the key is good for, such as orders:write; may be given again. Without: for everything
+        #[arg(long = "scope", value_name = "SCOPE")]
+        scopes: Vec<Scope>,
+    },
+    /// Make one more API key for a client, and print it once
+    Key {
+        /// The client's name
+        name: String,
+        /// What the key is good for, such as orders:write; may be given again. Without: for everything
+        #[arg(long = "scope", value_name = "SCOPE")]
+        scopes: Vec<Scope>,
     },
     /// List the clients
     List,
@@ -54,8 +65,13 @@ async fn act(command: ClientCommand, owner: &PgConnectOptions) -> anyhow::Result
     let mut connection = PgConnection::connect_with(owner).await.context("cannot use the database")?;
     let now = SystemClock.now();
     match command {
-        ClientCommand::Create { name } => {
-            let key = create(&mut connection, &name, now).await?;
+        ClientCommand::Create { name, scopes } => {
+            let key = create(&mut connection, &name, &Scopes::named(scopes), now).await?;
+            tell(&format!("The API key of {name}; it is shown only now:"));
+            print_line(key.reveal())?;
+        }
+        ClientCommand::Key { name, scopes } => {
+            let key = add_key(&mut connection, &name, &Scopes::named(scopes), now).await?;
             tell(&format!("The API key of {name}; it is shown only now:"));
             print_line(key.reveal())?;
         }
@@ -76,7 +92,12 @@ async fn act(command: ClientCommand, owner: &PgConnectOptions) -> anyhow::Result
 }
 
 /// A client with its first key: both are there, or neither.
-async fn create(connection: &mut PgConnection, name: &str, now: DateTime<Utc>) -> anyhow::Result<ApiKey> {
+async fn create(
+    connection: &mut PgConnection,
+    name: &str,
+    scopes: &Scopes,
+    now: DateTime<Utc>,
+) -> anyhow::Result<ApiKey> {
     #[expect(clippy::disallowed_methods, reason = "this is an edge where ids are made")]
     let id = ClientId(Uuid::now_v7());
     let key = ApiKey::generate();
@@ -86,16 +107,34 @@ async fn create(connection: &mut PgConnection, name: &str, now: DateTime<Utc>) -
             "there is a client named {name} already, and its key cannot be shown again: choose another name (`onefold client list` shows those that are taken)"
         );
     }
-    client::store::insert_api_key(&mut *transaction, id, key.hash(), false, now).await?;
+    client::store::insert_api_key(&mut *transaction, id, key.hash(), false, scopes, now).await?;
     transaction.commit().await?;
     Ok(key)
 }
 
+/// One more key of a client: for a rotation, or for a program of its own that shall do less.
+async fn add_key(
+    connection: &mut PgConnection,
+    name: &str,
+    scopes: &Scopes,
+    now: DateTime<Utc>,
+) -> anyhow::Result<ApiKey> {
+    let id = find(connection, name).await?;
+    let key = ApiKey::generate();
+    client::store::insert_api_key(connection, id, key.hash(), false, scopes, now).await?;
+    Ok(key)
+}
+
 async fn revoke(connection: &mut PgConnection, name: &str, now: DateTime<Utc>) -> anyhow::Result<u64> {
-    let Some(id) = client::store::find_client(&mut *connection, name).await? else {
-        bail!("there is no client named {name}: `onefold client list` shows those that there are");
-    };
+    let id = find(connection, name).await?;
     Ok(client::store::revoke_keys(connection, id, now).await?)
+}
+
+async fn find(connection: &mut PgConnection, name: &str) -> anyhow::Result<ClientId> {
+    match client::store::find_client(connection, name).await? {
+        Some(id) => Ok(id),
+        None => bail!("there is no client named {name}: `onefold client list` shows those that there are"),
+    }
 }
 
 fn name(text: &str) -> Result<String, String> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use validator::{Validate, ValidationErrors, ValidationErrorsKind};
 
-use super::{Configuration, StatementSection};
+use super::{Configuration, StatementSection, route_limits};
 
 /// Why a configuration file cannot be used: one sentence, with the place and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -112,6 +112,9 @@ const CALLBACKS: &str = "callbacks";
 /// The table of the statements' layouts.
 const STATEMENTS: &str = "statements";
 
+/// The table of the routes' limits.
+const REQUESTS_PER_SECOND: &str = "requests_per_second";
+
 /// Every key of a section of [`STATEMENTS`], with its default.
 fn known_keys_of_a_statement() -> toml::Table {
     toml::Table::try_from(StatementSection::default()).expect("the defaults can be written as TOML")
@@ -130,12 +133,31 @@ fn unknown_key(given: &toml::Table, known: &toml::Table, section: &str) -> Optio
                 unknown_key(keys.as_table()?, &known_keys_of_a_statement(), &dotted(STATEMENTS, provider))
             })
         }
+        // Its keys are the routes.
+        (toml::Value::Table(limits), None) if section.is_empty() && name == REQUESTS_PER_SECOND => {
+            limits.keys().find_map(|route| unknown_route(route))
+        }
         (toml::Value::Table(given), Some(toml::Value::Table(known))) => {
             unknown_key(given, known, &dotted(section, name))
         }
         (_, Some(_)) => None,
         (_, None) => Some((dotted(section, name), hint(name, known, section))),
     })
+}
+
+fn unknown_route(name: &str) -> Option<(String, Hint)> {
+    let routes: Vec<String> = route_limits::routes().collect();
+    if routes.iter().any(|route| route == name) {
+        return None;
+    }
+    let alike = |route: &String| strsim::jaro_winkler(name, route);
+    let best = routes.iter().max_by(|one, other| alike(one).total_cmp(&alike(other)));
+    let quoted = |route: &String| dotted(REQUESTS_PER_SECOND, &format!("\"{route}\""));
+    let hint = match best {
+        Some(route) if alike(route) >= ALIKE_MIN => Hint::DidYouMean(quoted(route)),
+        _ => Hint::OneOf(routes.iter().map(quoted).collect()),
+    };
+    Some((quoted(&name.to_owned()), hint))
 }
 
 fn hint(name: &str, known: &toml::Table, section: &str) -> Hint {

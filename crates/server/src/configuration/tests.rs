@@ -110,6 +110,20 @@ fn a_key_in_the_wrong_section_is_named_with_its_own() {
 }
 
 #[test]
+fn a_route_is_limited_by_its_method_and_path_and_a_misspelt_one_is_named() {
+    let settings = parse("[requests_per_second]\n\"POST /v1/orders\" = 50\n").unwrap().http_settings();
+    let limits: Vec<_> = settings.requests_per_second_by_route.into_iter().collect();
+    assert_eq!(limits, [("POST /v1/orders".to_owned(), NonZeroU32::new(50).unwrap())]);
+    assert_eq!(
+        sentence("[requests_per_second]\n\"POST /v1/order\" = 50"),
+        "onefold.toml: there is no key requests_per_second.\"POST /v1/order\"; \
+         did you mean requests_per_second.\"POST /v1/orders\"?"
+    );
+    let zero = sentence("[requests_per_second]\n\"POST /v1/orders\" = 0");
+    assert!(zero.contains("1 to 1000000 times a second, and not 0 times"), "{zero}");
+}
+
+#[test]
 fn a_key_like_no_other_is_answered_with_what_there_is() {
     let Err(ConfigurationError::UnknownKey { key, hint: Hint::OneOf(keys), .. }) =
         parse("[database]\nxyzzy = 1")

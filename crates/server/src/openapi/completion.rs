@@ -11,12 +11,14 @@ use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{
     ContentBuilder, Header, OpenApi, Ref, RefOr, Required, Response, ResponseBuilder, Responses, Schema,
 };
 
 use super::problems::{Told, example_of, problems_of};
 use crate::problem::{self, Slug};
+use crate::routes::{self, Access};
 
 /// The path that payment providers call.
 pub const CALLBACKS: &str = "/v1/callbacks/{endpoint}";
@@ -36,11 +38,21 @@ impl Modify for Completion {
                 let has_key = method == Method::POST && !WITHOUT_KEY.contains(&path.as_str());
                 let told = Told { is_business, has_key, has_effect: has_key || method == Method::PUT };
                 complete(operation, path, told);
+                require_scope(operation, &method, path);
             }
         }
         let Some(components) = &mut document.components else { return };
         close_request_bodies(&mut components.schemas);
         enumerate_words(&mut components.schemas);
+    }
+}
+
+/// OpenAPI 3.1 allows the roles that an operation needs to stand beside the scheme, whatever its type.
+fn require_scope(operation: &mut Operation, method: &Method, path: &str) {
+    let routes = routes::table();
+    let route = routes.iter().find(|route| route.method == *method && route.path == path);
+    if let Some(Access::Scope(scope)) = route.map(|route| route.access) {
+        operation.security = Some(vec![SecurityRequirement::new("api_key", [scope.as_str()])]);
     }
 }
 
@@ -97,6 +109,9 @@ fn complete(operation: &mut Operation, path: &str, told: Told) {
             response.headers.insert("X-Request-Id".to_owned(), header("The request's id."));
             if told.is_business {
                 response.headers.insert("Cache-Control".to_owned(), header("Always `no-store`."));
+                if path != CALLBACKS {
+                    response.headers.extend(rate_limit_headers());
+                }
             }
         }
     }
@@ -143,8 +158,7 @@ fn problem_response(slugs: &[Slug], id: &str, has_key: bool) -> Response {
         headers.insert("WWW-Authenticate".to_owned(), header("`Bearer`, and what is wrong with the key."));
     }
     if any(|slug| *slug == Slug::RateLimited) {
-        headers.insert("RateLimit-Policy".to_owned(), header("How many requests are allowed in which time."));
-        headers.insert("RateLimit".to_owned(), header("How many requests are left, and for how long."));
+        headers.extend(rate_limit_headers());
     }
     if has_key && any(|slug| slug.entry().stored) {
         headers.extend(replay_headers());
@@ -153,6 +167,17 @@ fn problem_response(slugs: &[Slug], id: &str, has_key: bool) -> Response {
         headers.insert("Preference-Applied".to_owned(), preference_applied());
     }
     response
+}
+
+/// They are on every answer to a client that has a limit.
+fn rate_limit_headers() -> [(String, RefOr<Header>); 2] {
+    [
+        (
+            "RateLimit-Policy".to_owned(),
+            header("How many requests are allowed in which time, for each limit that is configured."),
+        ),
+        ("RateLimit".to_owned(), header("How many requests are left of each limit, and for how long.")),
+    ]
 }
 
 fn replay_headers() -> [(String, RefOr<Header>); 2] {

@@ -88,6 +88,9 @@ pub struct ProblemBody {
     sold: Option<u64>,
     /// Of `version-mismatch`: the version that the sku is in; null, if it is not there.
     version: Option<i64>,
+    /// Of `insufficient-scope`: what the operation needs.
+    #[schema(nullable = false)]
+    scope: Option<String>,
     /// Of `unavailable` from `/readyz`: what is not there.
     #[schema(nullable = false)]
     missing: Option<String>,
@@ -110,7 +113,8 @@ const TAKE_CALLBACK: &str = "take_callback";
 const ANY: &[Slug] = &[Slug::MalformedRequest, Slug::UriTooLong, Slug::HeadersTooLarge, Slug::Internal];
 
 /// What a request with an API key can be told.
-const ADMITTED: &[Slug] = &[Slug::Unauthorized, Slug::RateLimited, Slug::Unavailable];
+const ADMITTED: &[Slug] =
+    &[Slug::Unauthorized, Slug::InsufficientScope, Slug::RateLimited, Slug::Unavailable];
 
 /// What a request under a key can be told about it.
 const KEYED: &[Slug] = &[

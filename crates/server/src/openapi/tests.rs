@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use client::Scope;
+use http::Method;
 use idempotency::Key;
 use proptest::prelude::*;
 
@@ -7,7 +9,7 @@ use super::completion::{KEY_HEADER, WITHOUT_KEY, operations_of};
 use super::*;
 use crate::problem::Slug;
 use crate::problem::catalogue::ENTRIES;
-use crate::routes;
+use crate::routes::{self, Access};
 
 #[test]
 fn the_copy_in_the_repository_is_what_the_code_says() {
@@ -29,6 +31,45 @@ fn the_router_and_the_document_have_the_same_operations() {
     }
     assert_eq!(served, documented);
     assert_eq!(served.len(), routes::table().len(), "a route stands twice in the table");
+}
+
+#[test]
+fn every_operation_of_clients_names_its_scope_and_every_scope_has_an_operation() {
+    let mut used = BTreeSet::new();
+    for route in routes::table() {
+        let is_of_clients = route.path.starts_with("/v1/") && !route.path.starts_with("/v1/callbacks/");
+        match route.access {
+            Access::Scope(scope) => {
+                assert!(is_of_clients, "{} wants a key", route.path);
+                let reads = scope.as_str().ends_with(":read");
+                assert_eq!(
+                    reads,
+                    route.method == Method::GET,
+                    "{} {} needs {scope}",
+                    route.method,
+                    route.path
+                );
+                used.insert(scope);
+            }
+            Access::Open => assert!(!is_of_clients, "{} {} needs no scope", route.method, route.path),
+        }
+    }
+    assert!(used.into_iter().eq(Scope::ALL), "a scope that no operation needs");
+}
+
+#[test]
+fn the_page_about_the_gateway_lists_each_scope_with_its_operations() {
+    let page = include_str!("../../../../docs/concepts/gateway.md");
+    for scope in Scope::ALL {
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{scope}` |")));
+        let row = row.unwrap_or_else(|| panic!("docs/concepts/gateway.md has no row for {scope}"));
+        let mut listed: Vec<_> = row.split('`').skip(3).step_by(2).collect();
+        let routes = routes::table().into_iter().filter(|route| route.access == Access::Scope(scope));
+        let mut known: Vec<_> = routes.map(|route| format!("{} {}", route.method, route.path)).collect();
+        listed.sort_unstable();
+        known.sort();
+        assert_eq!(listed, known, "docs/concepts/gateway.md, {scope}");
+    }
 }
 
 #[test]

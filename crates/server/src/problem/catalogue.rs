@@ -69,6 +69,7 @@ fn example_member(name: &str) -> Value {
         "expected" => json!("128.00"),
         "amount" => json!("126.00"),
         "price_currency" => json!("CNY"),
+        "scope" => json!("orders:write"),
         "sku" => json!("TEA-1"),
         "reserved" | "remaining_quantity" | "available_quantity" => json!(1),
         "sold" | "requested_quantity" => json!(2),
@@ -121,7 +122,13 @@ pub const ENTRIES: &[Entry] = &[
         ..entry(Slug::Unauthorized, "unauthorized", 401, "Unauthorized")
     },
     Entry {
-        when: "The client sends more requests than its rate allows. Nothing was done.",
+        when: "The API key is good, and not for this: it was made for some scopes, and the one that this operation needs is not among them. Nothing was done.",
+        remedy: "Use a key that has the scope, or have one made: onefold client key NAME --scope SCOPE.",
+        members: &[("scope", "what the operation needs")],
+        ..entry(Slug::InsufficientScope, "insufficient-scope", 403, "Insufficient scope")
+    },
+    Entry {
+        when: "The client sends more requests than its rate allows, altogether or of this operation; or the address has shown too many wrong API keys. Nothing was done.",
         remedy: "Wait as long as Retry-After says, then send the same request under the same key.",
         ..passing(Slug::RateLimited, "rate-limited", 429, "Rate limited")
     },

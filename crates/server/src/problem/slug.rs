@@ -11,6 +11,7 @@ pub enum Slug {
     NotFound,
     MethodNotAllowed,
     Unauthorized,
+    InsufficientScope,
     RateLimited,
     ContentTooLarge,
     UnsupportedMediaType,

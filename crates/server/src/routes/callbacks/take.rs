@@ -1,16 +1,15 @@
 //! `POST /v1/callbacks/{endpoint}`
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use client::ClientId;
 use desk::command::{CallbackCommand, PaymentCommand};
 use desk::{Answered, Command};
-use http::request::Parts;
+use gateway::allowance::{Allowance, Exceeded, Share};
 use http::{HeaderValue, StatusCode, header};
 use idempotency::Name;
 use idempotency::fingerprint::Meaning;
@@ -18,6 +17,7 @@ use payment_callback::{Answer, Delivery, DeliveryFingerprint, Verdict};
 use tokio::time::timeout;
 
 use crate::access_log::Facts;
+use crate::admission::{rate_limited, source_of};
 use crate::app::AppState;
 use crate::body::receive;
 use crate::path::{self, Named, not_found};
@@ -76,7 +76,7 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
     let admitted = async {
         let EndpointName(name) = path::named(&mut parts).await?;
         if let (Some(limit), Some(source)) = (&state.callback_limit, source_of(&parts)) {
-            limit.take(source)?;
+            limit.take(source).map_err(too_often)?;
         }
         Ok(name)
     };
@@ -183,11 +183,9 @@ fn answer(answer: Answer) -> Response {
     response
 }
 
-/// Where a request comes from, as far as it is counted: an IPv6 customer has a whole network of addresses.
-fn source_of(parts: &Parts) -> Option<IpAddr> {
-    let ConnectInfo(peer) = parts.extensions.get::<ConnectInfo<SocketAddr>>()?;
-    Some(match peer.ip().to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
-    })
+fn too_often(share: Share) -> Problem {
+    let mut allowance = Allowance::default();
+    allowance.add(share);
+    let detail = format!("the address may send {} requests a second", share.quota);
+    rate_limited(&Exceeded { share, allowance }, detail)
 }

@@ -7,13 +7,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::access_log::Facts;
+use crate::admission::admit;
 use crate::app::AppState;
 use crate::body::{self, NoBody, receive};
 use crate::metrics::IssuedKey;
 use crate::problem::Problem;
 use crate::reading::ok;
 use crate::routes::accounts::time;
-use crate::submission::admit;
 
 /// A key that the server has made.
 #[derive(Serialize, ToSchema, Debug)]

@@ -1,0 +1,19 @@
+//! The layers in front of the desk: who may ask, for what and how often.
+//!
+//! Each is a part of its own, that the server puts before its routes; each can be left out, and the desk's guarantees
+//! hold without any. In the order in which a request meets them:
+//!
+//! - [`credentials`]: the API key that a request shows;
+//! - [`api_keys`]: whose key it is, remembered for less than a second, and addresses that guess keys;
+//! - [`rate_limit`]: how often a client may ask, altogether and for each route;
+//! - [`buckets`]: the token buckets of these two, in bounded memory;
+//! - [`allowance`]: what is left, in the header fields that tell it.
+//!
+//! This crate must not know what is asked for: no order, no account, no problem document. It answers in words of its
+//! own, and the server puts them into those of the API.
+
+pub mod allowance;
+pub mod api_keys;
+pub mod buckets;
+pub mod credentials;
+pub mod rate_limit;
