@@ -104,12 +104,13 @@ fn complete(operation: &mut Operation, path: &str, told: Told) {
         }
     }
     add_problems(&mut operation.responses, &id, told);
-    for response in operation.responses.responses.values_mut() {
+    for (status, response) in &mut operation.responses.responses {
         if let RefOr::T(response) = response {
             response.headers.insert("X-Request-Id".to_owned(), header("The request's id."));
             if told.is_business {
                 response.headers.insert("Cache-Control".to_owned(), header("Always `no-store`."));
-                if path != CALLBACKS {
+                // They are on refusals too; there the document tells of them where it is a limit that refuses.
+                if path != CALLBACKS && status.starts_with('2') {
                     response.headers.extend(rate_limit_headers());
                 }
             }
