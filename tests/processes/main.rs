@@ -7,3 +7,4 @@ mod killed;
 mod load;
 mod logs;
 mod program;
+mod traces;

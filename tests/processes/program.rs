@@ -30,10 +30,20 @@ pub struct Program {
 impl Program {
     /// Starts one with the demo data on the database of this URL, and waits until it listens.
     pub async fn start(database_url: &str) -> anyhow::Result<Self> {
+        Self::start_with(database_url, "", &[]).await
+    }
+
+    /// The same, with more in its settings file, and with these variables.
+    pub async fn start_with(
+        database_url: &str,
+        configuration: &str,
+        variables: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
+        let more = configuration;
         let files = tempfile::tempdir()?;
         // Few connections, for many of these share one PostgreSQL.
         let configuration = files.path().join("onefold.toml");
-        fs::write(&configuration, "[database]\npool_max = 3\n")?;
+        fs::write(&configuration, format!("[database]\npool_max = 3\n{more}"))?;
         let mut command = Command::new(env!("CARGO_BIN_EXE_test-onefold"));
         for variable in onefold_tests::SERVICE_VARIABLES {
             command.env_remove(variable);
@@ -42,6 +52,7 @@ impl Program {
             .args(["serve", "--demo", "--listen", "127.0.0.1:0", "--database-url", database_url, "--config"])
             .arg(&configuration)
             .current_dir(files.path())
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(files.path().join("log"))?)

@@ -9,6 +9,7 @@
 //! - [`http`]: the whole service on a free port, and a client that speaks to it;
 //! - [`callbacks`]: payment providers that call it;
 //! - [`office`]: payment providers that it can ask;
+//! - [`collector`]: somebody to send traces to;
 //! - [`story`]: what has become of an order, as a few lines of text;
 //! - [`dashboard`]: Grafana's dashboard, made from a file that people read;
 //! - [`raw_http`]: requests byte by byte, for what no HTTP library would send.
@@ -16,6 +17,7 @@
 pub mod callbacks;
 pub mod clock;
 pub mod cluster;
+pub mod collector;
 pub mod cutting_proxy;
 pub mod dashboard;
 pub mod database;
@@ -32,12 +34,14 @@ pub fn long() -> bool {
 }
 
 /// The variables that a service under test must not inherit: it runs as on a machine where none is set.
-pub const SERVICE_VARIABLES: [&str; 7] = [
+pub const SERVICE_VARIABLES: [&str; 9] = [
     "DATABASE_URL",
     "ONEFOLD_CONFIG",
     "ONEFOLD_DATA_DIR",
     "ONEFOLD_FAILPOINTS",
     "ONEFOLD_LISTEN",
     "ONEFOLD_LOG",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "RUST_LOG",
 ];

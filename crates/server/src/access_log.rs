@@ -32,14 +32,21 @@ pub struct Facts {
     client: OnceLock<Arc<KeyHolder>>,
     key: OnceLock<String>,
     allowance: OnceLock<Allowance>,
+    trace_id: OnceLock<String>,
     phase: AtomicU8,
 }
 
 impl Facts {
     /// Nothing is known but the id.
     pub fn new(request_id: RequestId) -> Arc<Self> {
-        let (client, key, allowance) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Arc::new(Self { request_id, client, key, allowance, phase: AtomicU8::new(Phase::Asking as u8) })
+        Arc::new(Self {
+            request_id,
+            client: OnceLock::new(),
+            key: OnceLock::new(),
+            allowance: OnceLock::new(),
+            trace_id: OnceLock::new(),
+            phase: AtomicU8::new(Phase::Asking as u8),
+        })
     }
 
     /// The facts that the edge has put on a request.
@@ -74,6 +81,11 @@ impl Facts {
     /// What it has left of its limits, if it has been counted.
     pub fn allowance(&self) -> Option<&Allowance> {
         self.allowance.get()
+    }
+
+    /// In which trace, if there is somebody to send traces to.
+    pub fn note_trace(&self, trace_id: String) {
+        let _ = self.trace_id.set(trace_id);
     }
 
     /// The desk is about to have it.
@@ -130,6 +142,7 @@ impl Line {
             outcome,
             client = self.facts.client.get().map(|client| client.name.as_str()),
             key = self.facts.key.get().map(String::as_str),
+            trace_id = self.facts.trace_id.get().map(String::as_str),
             duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
             "request"
         );

@@ -24,6 +24,7 @@ pub mod signals;
 pub mod simulate;
 pub mod verify;
 
+use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,9 +32,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use tokio::runtime::Handle;
 
 use crate::configuration::Configuration;
 use crate::telemetry;
+use crate::telemetry::otlp::{self, Otlp};
 
 /// Where `serve` listens unless told otherwise.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -171,16 +174,21 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
         Command::Callback(command) => return callback::run(command),
         _ => {}
     }
-    telemetry::start(match command {
-        Command::Serve => telemetry::DEFAULT_OF_A_SERVER,
-        _ => telemetry::DEFAULT_OF_A_COMMAND,
-    })?;
     let configuration = options.configuration()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the threads of the program")?;
-    runtime.block_on(async {
+    let traces = match command {
+        Command::Serve => traces(&configuration, runtime.handle().clone())?,
+        _ => None,
+    };
+    let logged = match command {
+        Command::Serve => telemetry::DEFAULT_OF_A_SERVER,
+        _ => telemetry::DEFAULT_OF_A_COMMAND,
+    };
+    telemetry::start(logged, traces.as_ref())?;
+    let exit_code = runtime.block_on(async {
         match command {
             Command::Show(command) => show::run(&command, &options, &configuration).await.map(succeeded),
             Command::Serve => serve::run(&options, &configuration).await.map(succeeded),
@@ -191,7 +199,17 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
             Command::Reconcile(arguments) => reconcile::run(&arguments, &options, &configuration).await,
             Command::Openapi | Command::Bench(_) | Command::Callback(_) => Ok(ExitCode::SUCCESS),
         }
-    })
+    });
+    if let Some(traces) = traces {
+        traces.end();
+    }
+    exit_code
+}
+
+/// Sends the traces of a server, if its configuration or a variable names a collector.
+fn traces(configuration: &Configuration, runtime: Handle) -> anyhow::Result<Option<Otlp>> {
+    let endpoint = otlp::endpoint(&configuration.telemetry.otlp_endpoint, |name| env::var(name).ok())?;
+    endpoint.map(|endpoint| Otlp::begin(&endpoint, runtime)).transpose()
 }
 
 /// The exit code of a command that has nothing more to say than that it did what it was told.

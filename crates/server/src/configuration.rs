@@ -11,6 +11,7 @@
 //! - [`issued_keys`]: the keys that the server makes;
 //! - [`route_limits`]: how often single routes may be asked for;
 //! - [`callbacks`]: the endpoints that payment providers call;
+//! - [`telemetry`]: where traces are sent;
 //! - [`statements`]: how their settlement statements are laid out;
 //! - [`file`](mod@file): from a path or a text to a [`Configuration`], with one sentence for what is wrong in it.
 
@@ -19,6 +20,7 @@ pub mod file;
 pub mod issued_keys;
 pub mod route_limits;
 pub mod statements;
+pub mod telemetry;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -44,6 +46,7 @@ pub use file::ConfigurationError;
 pub use issued_keys::InlineSecret;
 pub use route_limits::RequestsPerSecond;
 pub use statements::StatementSection;
+pub use telemetry::TelemetrySection;
 
 /// The whole file. `onefold.example.toml` describes every key and holds the defaults.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, Validate)]
@@ -77,6 +80,9 @@ pub struct Configuration {
     /// When the server audits the books.
     #[validate(nested)]
     pub verify: VerifySection,
+    /// Where traces are sent.
+    #[validate(nested)]
+    pub telemetry: TelemetrySection,
     /// The PostgreSQL that the service runs when it is given none.
     #[validate(nested)]
     pub embedded: EmbeddedSection,

@@ -15,6 +15,7 @@ use gateway::allowance::Allowance;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use idempotency::prefer;
+use tracing::Instrument;
 
 use crate::access_log::{Facts, Line, Phase};
 use crate::app::AppState;
@@ -23,6 +24,7 @@ use crate::problem::{self, Problem, Slug};
 use crate::request_id::{self, RequestId};
 use crate::routes::callbacks::take::ProvidersWords;
 use crate::submission::REPLAYED;
+use crate::telemetry::traces;
 
 /// The longest path and query, in bytes.
 const URI_BYTES_MAX: usize = 8 * 1024;
@@ -37,8 +39,12 @@ pub async fn pass(State(state): State<AppState>, mut request: Request, next: Nex
     request.extensions_mut().insert(Arc::clone(&facts));
     let is_business = request.uri().path().starts_with("/v1/");
 
-    request_id::while_serving(request_id.clone(), async move {
-        let operation = state.operations.of(request.method(), request.extensions());
+    let operation = state.operations.of(request.method(), request.extensions());
+    let span = traces::of_request(&operation.name(), request.headers(), &request_id);
+    if let Some(trace_id) = traces::trace_id(&span) {
+        facts.note_trace(trace_id);
+    }
+    let serving = async {
         let line = Line::begin(Arc::clone(&facts), operation.name());
         let response = match misaddressed(&request).or_else(|| oversize(&request)) {
             Some(problem) => {
@@ -55,13 +61,14 @@ pub async fn pass(State(state): State<AppState>, mut request: Request, next: Nex
         let status = response.status().as_u16();
         let duration = line.write(status, told.outcome);
         operation.answered(&state.metrics, status, told.slug, duration);
+        traces::answered(&span, status, told.outcome);
         let mut response = finished(response, &request_id, is_business);
         if let Some(headers) = facts.allowance().and_then(Allowance::headers) {
             response.headers_mut().extend(headers);
         }
         response
-    })
-    .await
+    };
+    request_id::while_serving(request_id.clone(), serving.instrument(span.clone())).await
 }
 
 /// HTTP/1.1 wants one `Host` that is a host, and 400 where it is not so (RFC 9112, 3.2): a proxy in front could have sent the

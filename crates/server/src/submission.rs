@@ -26,6 +26,7 @@ use crate::look_up::look_up;
 use crate::metrics::IssuedKey;
 use crate::path::{self, Named};
 use crate::problem::{self, Problem, Slug};
+use crate::telemetry::traces;
 
 /// Says that an answer is that of an earlier request under the same key.
 pub const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -190,7 +191,7 @@ impl Asker {
             request_id: self.facts.request_id().to_owned(),
         };
         self.facts.note_submitted();
-        let reply = state.desk.submit(request, self.wait).await;
+        let reply = traces::submit(&state.desk, request, self.wait).await;
         if standing != Standing::NotIssued && matches!(reply.answered, Answered::Ran(_)) {
             state.metrics.issued_key(IssuedKey::Used);
         }

@@ -1,13 +1,17 @@
-//! Logs: on standard error, for people on a terminal, as JSON lines for everything else.
+//! Logs, on standard error, for people on a terminal, as JSON lines for everything else; and traces, sent to a collector.
 //!
-//! - this file: what is logged, and in which of the two shapes;
+//! - this file: what is logged, in which of the two shapes, and who else listens;
 //! - [`json_lines`]: an event as a line of JSON;
-//! - [`gathered`]: many lines, one write.
+//! - [`gathered`]: many lines, one write;
+//! - [`traces`]: the spans that are made, and what they tell;
+//! - [`otlp`]: sending them.
 //!
 //! Every line that is logged while a request is served has the request's id ([`request_id::current`]).
 
 pub mod gathered;
 pub mod json_lines;
+pub mod otlp;
+pub mod traces;
 
 use std::env;
 use std::fmt;
@@ -15,13 +19,17 @@ use std::io::{self, IsTerminal};
 use std::panic;
 
 use anyhow::{Context, anyhow};
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{DefaultFields, Writer};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use self::gathered::Gathered;
 use self::json_lines::JsonLines;
+use self::otlp::Otlp;
 use crate::request_id;
 
 /// Variables that say what is logged, in the words of `tracing-subscriber` (`info`, `desk=debug,warn`). The first that
@@ -37,14 +45,19 @@ pub const DEFAULT_OF_A_COMMAND: &str = "warn";
 /// The lines that are not written yet, of the whole process.
 static GATHERED: Gathered = Gathered::new();
 
-/// Starts logging. Whoever ends the process calls [`flush`] before.
-pub fn start(default: &str) -> anyhow::Result<()> {
-    let logs = tracing_subscriber::fmt().with_env_filter(filter(default)?);
+/// Starts logging, and sending traces if there is somebody to send them to. Whoever ends the process calls [`flush`]
+/// before.
+pub fn start(default: &str, traces: Option<&Otlp>) -> anyhow::Result<()> {
+    // Spans are for traces alone: where those are off nobody listens to them, and they cost nothing.
+    let logged = filter(default)?.and(filter_fn(|metadata| !metadata.is_span()));
+    let listeners = tracing_subscriber::registry().with(traces.map(Otlp::layer));
+    let logs = tracing_subscriber::fmt::layer();
     let started = if io::stderr().is_terminal() {
-        logs.with_ansi(env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()))
+        let logs = logs
+            .with_ansi(env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()))
             .with_writer(io::stderr)
-            .fmt_fields(WithRequestId(DefaultFields::new()))
-            .try_init()
+            .fmt_fields(WithRequestId(DefaultFields::new()));
+        listeners.with(logs.with_filter(logged)).try_init()
     } else {
         GATHERED.begin().context("cannot start the thread that writes the logs")?;
         let tell = panic::take_hook();
@@ -52,7 +65,8 @@ pub fn start(default: &str) -> anyhow::Result<()> {
             flush();
             tell(panic);
         }));
-        logs.event_format(JsonLines).with_writer(&GATHERED).try_init()
+        let logs = logs.event_format(JsonLines).with_writer(&GATHERED);
+        listeners.with(logs.with_filter(logged)).try_init()
     };
     started.map_err(|error| anyhow!("cannot start logging: {error}"))
 }

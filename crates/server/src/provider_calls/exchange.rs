@@ -17,6 +17,8 @@ use payment_callback::api::ApiRequest;
 use thiserror::Error;
 use tokio::time::timeout;
 
+use crate::telemetry::traces;
+
 /// The largest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
@@ -26,10 +28,21 @@ const ASKED_BY: &str = concat!("onefold/", env!("CARGO_PKG_VERSION"));
 /// How long a connection that nobody uses is kept.
 const IDLE_FOR: Duration = Duration::from_secs(30);
 
+/// Connections to whoever is asked over HTTP, with or without TLS. Cheap to clone; all clones share them.
+pub type Connections = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// No connections yet.
+pub fn connections() -> Connections {
+    let connector = HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1().build();
+    let mut builder = Client::builder(TokioExecutor::new());
+    builder.pool_idle_timeout(IDLE_FOR).pool_timer(TokioTimer::new());
+    builder.build(connector)
+}
+
 /// Sends requests. Cheap to clone; all clones share their connections.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Connections,
     timeout: Duration,
 }
 
@@ -64,11 +77,7 @@ pub enum Unanswered {
 impl HttpClient {
     /// A client that waits so long for each answer.
     pub fn new(timeout: Duration) -> Self {
-        let connector =
-            HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1().build();
-        let mut builder = Client::builder(TokioExecutor::new());
-        builder.pool_idle_timeout(IDLE_FOR).pool_timer(TokioTimer::new());
-        Self { client: builder.build(connector), timeout }
+        Self { client: connections(), timeout }
     }
 
     /// How long it waits for each answer.
@@ -87,7 +96,8 @@ impl HttpClient {
         for (name, value) in &asked.headers {
             request = request.header(*name, value);
         }
-        let request = request.body(Full::new(Bytes::from(asked.body.clone())))?;
+        let mut request = request.body(Full::new(Bytes::from(asked.body.clone())))?;
+        traces::tell(request.headers_mut());
         timeout(self.timeout, self.exchange(request)).await.map_err(|_| Unanswered::TimedOut)?
     }
 

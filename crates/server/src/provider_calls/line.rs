@@ -13,12 +13,14 @@ use payment_callback::api::{ApiFault, ApiRequest, ApiResponse, ProviderApi, Send
 use payment_callback::{Delivery, DeliveryFingerprint, Notice};
 use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::Instrument;
 
 use super::circuit::Circuit;
 use super::exchange::{HttpClient, Unanswered};
 use crate::app::AppState;
 use crate::endpoints::Endpoint;
 use crate::routes::callbacks::take;
+use crate::telemetry::traces;
 
 /// What stands for the id of a request in commands that follow from a provider's answer.
 pub const REQUEST_ID: &str = "poller";
@@ -154,7 +156,9 @@ impl Line {
     ) -> Result<(T, Bytes), Fault> {
         let nonce = self.nonce();
         let request = make(self.api(), self.sending(&nonce));
-        let told = match self.http.send(&request).await {
+        let provider = self.endpoint.provider.kind();
+        let span = traces::of_provider_request(provider.word(), what);
+        let told = match self.http.send(&request).instrument(span.clone()).await {
             Ok(received) => {
                 let headers: Vec<(&str, &[u8])> =
                     received.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
@@ -164,7 +168,9 @@ impl Line {
             }
             Err(unanswered) => Err(Fault::Unanswered(unanswered)),
         };
-        self.note(what, told.as_ref().err());
+        let fault = told.as_ref().err();
+        traces::asked(&span, fault.map(Fault::word));
+        self.note(what, fault);
         told
     }
 
@@ -215,7 +221,7 @@ impl Line {
             body_kept: self.endpoint.body_kept,
         };
         let request = take::request_of(self.client_id, callback, REQUEST_ID.to_owned());
-        let reply = self.state.desk.submit(request, Some(take::WAIT)).await;
+        let reply = traces::submit(&self.state.desk, request, Some(take::WAIT)).await;
         matches!(reply.answered, Answered::Ran(_) | Answered::Replayed(_))
     }
 

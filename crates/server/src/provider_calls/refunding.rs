@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use super::line::{Fault, Line, Place};
 use super::rounds::{Round, rounds};
 use crate::routes::callbacks::take;
+use crate::telemetry::traces;
 
 /// What is counted.
 const REFUND: &str = "refund";
@@ -212,7 +213,7 @@ async fn note(line: &Line, refund: &AskedRefund, came_of_it: Asked, turn: i32) {
         }),
         request_id: super::line::REQUEST_ID.to_owned(),
     };
-    let reply = line.state().desk.submit(request, Some(take::WAIT)).await;
+    let reply = traces::submit(&line.state().desk, request, Some(take::WAIT)).await;
     if !matches!(reply.answered, Answered::Ran(_) | Answered::Replayed(_)) {
         tracing::debug!(
             refund_id = id,

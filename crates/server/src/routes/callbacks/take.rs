@@ -22,6 +22,7 @@ use crate::app::AppState;
 use crate::body::receive;
 use crate::path::{self, Named, not_found};
 use crate::problem::{Problem, Slug};
+use crate::telemetry::traces;
 
 /// What the effect is recorded as.
 pub const OPERATION: &str = "POST /v1/callbacks/{endpoint}";
@@ -132,7 +133,7 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
     };
     let request = request_of(client_id, callback, facts.request_id().to_owned());
     facts.note_submitted();
-    let submitted = timeout(ANSWER_WITHIN, state.desk.submit(request, Some(WAIT))).await;
+    let submitted = timeout(ANSWER_WITHIN, traces::submit(&state.desk, request, Some(WAIT))).await;
     let verdict = match submitted.map(|reply| reply.answered) {
         Ok(Answered::Ran(_) | Answered::Replayed(_)) => Verdict::Acknowledged,
         // The name follows from the content, so it cannot be another content's; should it be, the provider comes again.
