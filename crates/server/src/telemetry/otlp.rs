@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_is_no_url_is_refused_without_being_repeated() {
-        for url in ["collector:4318", "grpc://secret", "http://", "not a url"] {
+        for url in ["collector:4318", "grpc://secret", "http://?secret", "not a url"] {
             let error = endpoint(url, |_| None).unwrap_err().to_string();
             assert!(error.contains("telemetry.otlp_endpoint") && !error.contains(url), "{error}");
         }
