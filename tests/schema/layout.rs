@@ -35,6 +35,7 @@ async fn the_tables_of_a_client_are_these() {
             "callback_deliveries",
             "collecting_accounts",
             "collecting_totals",
+            "event_streams",
             "hold_captures",
             "holds",
             "idempotency_records",

@@ -84,6 +84,7 @@ async fn the_service_has_these_rights_and_no_others() {
             ("clients", "SELECT"),
             ("collecting_accounts", "SELECT INSERT"),
             ("collecting_totals", "SELECT INSERT UPDATE DELETE"),
+            ("event_streams", "SELECT INSERT UPDATE"),
             ("hold_captures", "SELECT INSERT"),
             ("holds", "SELECT INSERT UPDATE"),
             ("idempotency_records", "SELECT INSERT UPDATE DELETE"),

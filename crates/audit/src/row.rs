@@ -71,6 +71,8 @@ pub struct Client {
     pub client_id: Uuid,
     /// When it was made.
     pub created_at: DateTime<Utc>,
+    /// Its published events from before this moment may have been deleted.
+    pub events_pruned_before: Option<DateTime<Utc>>,
 }
 
 /// A collecting account.

@@ -88,11 +88,16 @@ const fn source(
 }
 
 const CLIENTS: &str = "
-    SELECT client_id, created_at
-    FROM clients";
+    SELECT c.client_id, c.created_at, s.pruned_before AS events_pruned_before
+    FROM clients c
+    LEFT JOIN event_streams s ON s.client_id = c.client_id";
 
 fn client(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    Ok(Row::Client(Client { client_id: row.try_get("client_id")?, created_at: row.try_get("created_at")? }))
+    Ok(Row::Client(Client {
+        client_id: row.try_get("client_id")?,
+        created_at: row.try_get("created_at")?,
+        events_pruned_before: row.try_get("events_pruned_before")?,
+    }))
 }
 
 const COLLECTING_ACCOUNTS: &str = "

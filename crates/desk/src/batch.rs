@@ -13,6 +13,7 @@ use idempotency::store::Claim;
 use idempotency::{Name, Record, RecordStatus, Verdict};
 use payment_callback::Alert;
 use sqlx::PgConnection;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::business_keys::{BusinessKeys, TakenKeys};
@@ -49,6 +50,8 @@ pub struct Bench {
     pub remembered: Arc<Remembered>,
     /// Collecting accounts that are known to be there.
     pub collecting_known: HashSet<Collecting>,
+    /// Rung when events are committed.
+    pub events_committed: Arc<Notify>,
 }
 
 /// A job that has its outcome, waiting for the commit.
@@ -70,6 +73,7 @@ impl Bench {
             statements: Statements::default(),
             remembered: self.remembered.clone(),
             collecting_known: self.collecting_known.clone(),
+            events_committed: self.events_committed.clone(),
         }
     }
 
@@ -118,6 +122,7 @@ impl Bench {
         let raised = writes.rows.alerts.new.clone();
         let delivered = writes.rows.deliveries.clone();
         self.note_phase(Phase::Decide, &mut phase_began);
+        let has_events = !writes.rows.events.is_empty();
         self.hooks.after(Step::Decided).await;
 
         let saved = match self.keys_are_as_they_were(&decided, &taken).await {
@@ -146,6 +151,9 @@ impl Bench {
         self.collecting_known.extend(collecting);
         raised.iter().for_each(warn_of);
         delivered.iter().for_each(|delivery| self.metrics.delivered(delivery));
+        if has_events {
+            self.events_committed.notify_one();
+        }
 
         for Decided { job, record } in decided {
             self.remembered.note(&record);

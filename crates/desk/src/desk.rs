@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use idempotency::{Answer, FailedPolicy, Fingerprint, Name, Record, Verdict};
-use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -96,6 +96,7 @@ struct Inner {
     lanes: Mutex<Vec<mpsc::Sender<Job>>>,
     tasks: TaskTracker,
     stop: CancellationToken,
+    events_committed: Arc<Notify>,
 }
 
 impl Desk {
@@ -118,6 +119,7 @@ impl Desk {
         let tasks = TaskTracker::new();
         let stop = CancellationToken::new();
         let poller = Poller::default();
+        let events_committed = Arc::new(Notify::new());
         let remembered = Arc::new(Remembered::new(settings.remembered_bytes, settings.failed));
         tasks.spawn(poller.clone().run(database.pool().clone(), settings.poll_interval, stop.clone()));
         let bench = Bench {
@@ -130,6 +132,7 @@ impl Desk {
             statements: Statements::default(),
             remembered: remembered.clone(),
             collecting_known: HashSet::new(),
+            events_committed: events_committed.clone(),
         };
         let lanes = (0..settings.lanes)
             .map(|_| {
@@ -149,7 +152,13 @@ impl Desk {
             lanes: Mutex::new(lanes),
             tasks,
             stop,
+            events_committed,
         }))
+    }
+
+    /// Rung after each commit of events, so that whoever publishes them need not look again and again. One is woken.
+    pub fn events_committed(&self) -> Arc<Notify> {
+        self.0.events_committed.clone()
     }
 
     /// Asks for an effect under a name, and answers when it is committed, refused, or known to be impossible.

@@ -3,7 +3,8 @@
 //! In reading order:
 //!
 //! - [`event`]: what happened, to whom, and in which order;
-//! - [`store`]: the SQL of the tables `outbox_events` and `outbox_pruned`;
+//! - [`place`]: how far a client's events are published;
+//! - [`store`]: the SQL of the tables `outbox_events` and `event_streams`;
 //! - [`message`]: an event as it is published, a CloudEvents document;
 //! - [`broker`]: what carries events, and what is asked of it;
 //! - [`brokers`]: the kinds there are;
@@ -16,9 +17,11 @@ pub mod broker;
 pub mod brokers;
 pub mod event;
 pub mod message;
+pub mod place;
 pub mod relay;
 pub mod store;
 
 pub use broker::{Acknowledge, Broker, BrokerFault, Delivery, Subscription};
 pub use event::{Event, EventId};
 pub use message::Message;
+pub use place::Place;

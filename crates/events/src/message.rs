@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::EventId;
+use crate::{EventId, Place};
 
 /// The media type of [`Message::body`].
 pub const CONTENT_TYPE: &str = "application/cloudevents+json; charset=utf-8";
@@ -94,9 +94,21 @@ pub struct Pending {
     pub occurred_at: DateTime<Utc>,
     /// The trace that it was caused in.
     pub traceparent: Option<String>,
+    /// Its horizon, in decimal digits.
+    pub horizon: String,
 }
 
 impl Pending {
+    /// Its place in its client's stream.
+    pub fn place(&self) -> Place {
+        Place {
+            horizon: self.horizon.clone(),
+            aggregate_id: self.aggregate_id,
+            sequence: self.sequence,
+            event_id: self.event_id.0,
+        }
+    }
+
     /// The message that tells of it: the same bytes however often it is made.
     pub fn message(self) -> Message {
         let subject = format!("{}/{}", self.aggregate_type, self.aggregate_id);
@@ -166,6 +178,7 @@ mod tests {
             data: r#"{"amount":"1.00"}"#.to_owned(),
             occurred_at: DateTime::from_timestamp(1_700_000_000, 0).expect("a time"),
             traceparent: None,
+            horizon: "700".to_owned(),
         }
     }
 

@@ -1,15 +1,18 @@
 //! From the outbox to the broker: at least once, and in order for each thing that events tell of.
 //!
 //! Every server runs a relay. What one of them claims is a partition, all that waits of one client, by an advisory lock
-//! that ends with its transaction, so that two never publish of one thing at once. A batch is read by thing and version: whoever
-//! sees a version sees those before it, for they were committed before it was decided. So nothing of a thing is published
-//! without what came before it, in whatever order transactions commit.
+//! that ends with its transaction, so that two never publish of one thing at once.
 //!
-//! An event whose publishing was not seen to succeed is published again, under the same id; then the order begins anew from it.
-//! A broker that is away costs a batch in memory and a look every few seconds, for as long as it takes.
+//! A client's events are read in the order of their [places](crate::Place), as far as no transaction that still runs can add
+//! any (`migrations/0022_event_streams.sql` says why that holds): so none is passed over, in whatever order transactions
+//! commit, and none comes before one that it rests upon. A transaction that hangs holds up what was written after it, and
+//! loses nothing; the desk's own end within seconds.
+//!
+//! An event whose publishing was not seen to succeed is published again, under the same id, and so is what came after it. A
+//! broker that is away costs a batch in memory and a look every few seconds, for as long as it takes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -22,10 +25,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::broker::{Broker, BrokerFault};
 use crate::message::Pending;
-use crate::{Message, store};
+use crate::{Message, Place, store};
 
 /// How many events a batch has at most: so many are in memory, and so many are published again after a fault.
-const BATCH_MAX: i64 = 256;
+const BATCH_MAX: usize = 256;
 
 /// How many batches of one client are published in a row, so that one client's backlog does not keep the others waiting.
 const BATCHES_IN_A_ROW: usize = 8;
@@ -35,6 +38,9 @@ const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pause between two looks when nobody wakes the relay: for what other servers have left.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The pause, at first, when events wait for older transactions to end. It doubles up to [`PAUSE`].
+const SETTLING_PAUSE: Duration = Duration::from_millis(5);
 
 /// The pause after a fault, at first and at most.
 const FAULT_PAUSE: Duration = Duration::from_millis(100);
@@ -53,8 +59,8 @@ const PRUNED_AT_ONCE: i64 = 500;
 #[derive(Debug, Default)]
 pub struct Lag {
     waiting: AtomicI64,
-    oldest_age_ms: AtomicI64,
-    published: AtomicI64,
+    oldest_age_ms: AtomicU64,
+    published: AtomicU64,
 }
 
 impl Lag {
@@ -63,13 +69,13 @@ impl Lag {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// The age of the oldest of those, in milliseconds; 0 if none waits.
-    pub fn oldest_age_ms(&self) -> i64 {
-        self.oldest_age_ms.load(Ordering::Relaxed)
+    /// The age of the oldest of those; zero if none waits.
+    pub fn oldest_age(&self) -> Duration {
+        Duration::from_millis(self.oldest_age_ms.load(Ordering::Relaxed))
     }
 
     /// How many events this relay has published, repetitions included.
-    pub fn published(&self) -> i64 {
+    pub fn published(&self) -> u64 {
         self.published.load(Ordering::Relaxed)
     }
 }
@@ -85,10 +91,21 @@ pub struct Relay {
     pub committed: Arc<Notify>,
     /// What waits.
     pub lag: Arc<Lag>,
-    /// For how long a published event is kept.
+    /// For how long an event is kept, if it is published by then.
     pub retention: TimeDelta,
     /// The time.
-    pub now: fn() -> DateTime<Utc>,
+    pub now: Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>,
+}
+
+/// What is left of a client's events, or of all clients', after a round.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Left {
+    /// Nothing, or what another relay is at.
+    Nothing,
+    /// What may be published as soon as older transactions have ended.
+    Unsettled,
+    /// What may be published.
+    More,
 }
 
 /// Why a round ended early.
@@ -102,9 +119,10 @@ enum Fault {
     TooSlow,
 }
 
-/// A connection, and when it last did what is not done each round.
+/// A connection, to which cluster it leads, and when it last did what is not done each round.
 struct Rounds {
     connection: PgConnection,
+    cluster_id: i64,
     counted: Option<Instant>,
     pruned: Option<Instant>,
 }
@@ -142,102 +160,131 @@ impl Relay {
             // Losing the mark of an event means publishing it again, which is allowed; so nobody waits for the flush.
             ("synchronous_commit", "off".to_owned()),
         ]);
-        let connection = PgConnection::connect_with(&options).await?;
-        let mut rounds = Rounds { connection, counted: None, pruned: None };
+        let mut connection = PgConnection::connect_with(&options).await?;
+        let cluster_id = store::cluster_id(&mut connection).await?;
+        let mut rounds = Rounds { connection, cluster_id, counted: None, pruned: None };
+        let mut settling = SETTLING_PAUSE;
         while !stop.is_cancelled() {
             let clients = client::store::all_client_ids(&mut rounds.connection).await?;
-            let more = self.round(&mut rounds.connection, &clients, stop).await?;
+            let left = self.round(&mut rounds, &clients, stop).await?;
             if *faulty {
                 tracing::info!("events are published again");
             }
             (*faulty, *pause) = (false, FAULT_PAUSE);
             self.now_and_then(&mut rounds, &clients).await?;
-            if !more {
-                tokio::select! {
-                    () = stop.cancelled() => {}
-                    () = self.committed.notified() => {}
-                    () = sleep(PAUSE) => {}
-                }
+            settling = if left == Left::Unsettled { (settling * 2).min(PAUSE) } else { SETTLING_PAUSE };
+            let rest = match left {
+                Left::More => continue,
+                Left::Unsettled => settling,
+                Left::Nothing => PAUSE,
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = self.committed.notified() => {}
+                () = sleep(rest) => {}
             }
         }
         rounds.connection.close().await?;
         Ok(())
     }
 
-    /// Publishes what waits of each client; answers whether there is more.
+    /// Publishes what waits of each client; answers the most that is left of one.
     async fn round(
         &self,
-        connection: &mut PgConnection,
+        rounds: &mut Rounds,
         clients: &[ClientId],
         stop: &CancellationToken,
-    ) -> Result<bool, Fault> {
-        let mut more = false;
-        for client in store::clients_with_pending(&mut *connection, clients).await? {
+    ) -> Result<Left, Fault> {
+        let Rounds { connection, cluster_id, .. } = rounds;
+        let mut most = Left::Nothing;
+        for client in store::clients_with_pending(&mut *connection, clients, *cluster_id).await? {
+            let mut left = Left::More;
             for _ in 0..BATCHES_IN_A_ROW {
                 if stop.is_cancelled() {
-                    return Ok(false);
+                    return Ok(Left::Nothing);
                 }
-                more = self.batch(connection, client).await?;
-                if !more {
+                left = self.batch(connection, *cluster_id, client).await?;
+                if left != Left::More {
                     break;
                 }
             }
+            most = most.max(left);
         }
-        Ok(more)
+        Ok(most)
     }
 
-    /// Publishes a batch of a client, unless another relay does; answers whether it was full.
-    async fn batch(&self, connection: &mut PgConnection, client: ClientId) -> Result<bool, Fault> {
+    /// Publishes a batch of a client, unless another relay does.
+    async fn batch(
+        &self,
+        connection: &mut PgConnection,
+        cluster_id: i64,
+        client: ClientId,
+    ) -> Result<Left, Fault> {
         let mut transaction = connection.begin().await?;
         if !store::claim(&mut *transaction, client).await? {
             transaction.rollback().await?;
-            return Ok(false);
+            return Ok(Left::Nothing);
         }
-        let pending = store::pending(&mut *transaction, client, BATCH_MAX).await?;
-        if pending.is_empty() {
+        let Some(place) = store::place(&mut *transaction, client, cluster_id).await? else {
+            begin_anew(&mut transaction, cluster_id, client).await?;
+            transaction.commit().await?;
+            return Ok(Left::More);
+        };
+        let pending = store::pending(&mut *transaction, client, &place, BATCH_MAX as i64).await?;
+        let Some(place) = pending.last().map(Pending::place) else {
             transaction.rollback().await?;
-            return Ok(false);
-        }
+            return Ok(Left::Unsettled);
+        };
         let messages: Vec<Message> = pending.into_iter().map(Pending::message).collect();
         timeout(PUBLISH_TIMEOUT, self.broker.publish(&messages)).await.map_err(|_| Fault::TooSlow)??;
-        let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
-        store::mark_published(&mut *transaction, client, &ids, (self.now)()).await?;
+        store::advance(&mut *transaction, client, cluster_id, &place).await?;
         transaction.commit().await?;
-        let published = i64::try_from(ids.len()).expect("no more than a batch");
-        self.lag.published.fetch_add(published, Ordering::Relaxed);
-        Ok(published == BATCH_MAX)
+        self.lag.published.fetch_add(messages.len() as u64, Ordering::Relaxed);
+        Ok(if messages.len() == BATCH_MAX { Left::More } else { Left::Nothing })
     }
 
     async fn now_and_then(&self, rounds: &mut Rounds, clients: &[ClientId]) -> Result<(), Fault> {
         let due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
+        let cluster_id = rounds.cluster_id;
         if due(rounds.counted, COUNT_EVERY) {
             rounds.counted = Some(Instant::now());
-            let (waiting, oldest) = store::lag(&mut rounds.connection, clients).await?;
-            let age = oldest.map_or(0, |oldest| ((self.now)() - oldest).num_milliseconds().max(0));
+            let (waiting, oldest) = store::lag(&mut rounds.connection, clients, cluster_id).await?;
+            let age = oldest.map_or(0, |oldest| ((self.now)() - oldest).num_milliseconds());
             self.lag.waiting.store(waiting, Ordering::Relaxed);
-            self.lag.oldest_age_ms.store(age, Ordering::Relaxed);
+            self.lag.oldest_age_ms.store(u64::try_from(age).unwrap_or(0), Ordering::Relaxed);
         }
         if due(rounds.pruned, PRUNE_EVERY) {
             rounds.pruned = Some(Instant::now());
             for client in clients {
-                prune(&mut rounds.connection, *client, (self.now)() - self.retention).await?;
+                prune(&mut rounds.connection, cluster_id, *client, (self.now)() - self.retention).await?;
             }
         }
         Ok(())
     }
 }
 
-/// Deletes a client's events that were published before this time, in small transactions, and notes how far that went; answers how
-/// many they were.
+/// Begins a client's stream, whose events are from before it was read, or from another cluster: whatever is kept of them is
+/// published (again), in order, before all that comes.
+async fn begin_anew(connection: &mut PgConnection, cluster_id: i64, client: ClientId) -> Result<(), Fault> {
+    // Many rows if a large database has been restored from a dump, and once: with a limit it would never end.
+    sqlx::query("SET LOCAL statement_timeout = 0").execute(&mut *connection).await?;
+    store::begin_anew(&mut *connection, client).await?;
+    store::advance(&mut *connection, client, cluster_id, &Place::start()).await?;
+    Ok(())
+}
+
+/// Deletes a client's published events that were made before this time, in small transactions, and notes how far that went;
+/// answers how many they were.
 pub async fn prune(
     connection: &mut PgConnection,
+    cluster_id: i64,
     client: ClientId,
     before: DateTime<Utc>,
 ) -> sqlx::Result<u64> {
     let mut pruned_in_all = 0;
     loop {
         let mut transaction = connection.begin().await?;
-        let pruned = store::prune(&mut *transaction, client, before, PRUNED_AT_ONCE).await?;
+        let pruned = store::prune(&mut *transaction, client, cluster_id, before, PRUNED_AT_ONCE).await?;
         if pruned == 0 {
             transaction.rollback().await?;
             return Ok(pruned_in_all);

@@ -1,4 +1,4 @@
-//! The SQL of the tables `outbox_events` and `outbox_pruned`.
+//! The SQL of the tables `outbox_events` and `event_streams`.
 
 use chrono::{DateTime, Utc};
 use client::ClientId;
@@ -8,15 +8,18 @@ use sqlx::{Arguments, PgExecutor};
 use uuid::Uuid;
 
 use crate::message::Pending;
-use crate::{Event, EventId};
+use crate::{Event, Place};
 
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] = &[
     ("INSERT", INSERT),
+    ("CLUSTER_ID", CLUSTER_ID),
     ("CLIENTS_WITH_PENDING", CLIENTS_WITH_PENDING),
     ("CLAIM", CLAIM),
+    ("PLACE", PLACE),
+    ("BEGIN_ANEW", BEGIN_ANEW),
     ("PENDING", PENDING),
-    ("MARK_PUBLISHED", MARK_PUBLISHED),
+    ("ADVANCE", ADVANCE),
     ("LAG", LAG),
     ("PRUNE", PRUNE),
     ("NOTE_PRUNED", NOTE_PRUNED),
@@ -50,28 +53,45 @@ pub fn bind_inserts(arguments: &mut PgArguments, events: &[Event]) -> Result<(),
     Ok(())
 }
 
+const CLUSTER_ID: &str = "SELECT system_identifier FROM pg_control_system()";
+
+/// Which database cluster this is: transaction ids of another one mean nothing here.
+pub async fn cluster_id(db: impl PgExecutor<'_>) -> sqlx::Result<i64> {
+    sqlx::query_scalar(CLUSTER_ID).fetch_one(db).await
+}
+
 const CLIENTS_WITH_PENDING: &str = "
     SELECT c.client_id
     FROM unnest($1::uuid[]) AS c (client_id)
+    LEFT JOIN event_streams s ON s.client_id = c.client_id AND s.cluster_id = $2
     WHERE EXISTS (
-        SELECT FROM outbox_events o WHERE o.client_id = c.client_id AND o.published_at IS NULL
+        SELECT
+        FROM outbox_events o
+        WHERE o.client_id = c.client_id
+          AND (
+              s.client_id IS NULL
+              OR (o.horizon, o.aggregate_id, o.sequence, o.event_id)
+                  > (s.horizon, s.aggregate_id, s.sequence, s.event_id)
+          )
     )";
 
 /// Which of the clients have events that wait to be published.
 pub async fn clients_with_pending(
     db: impl PgExecutor<'_>,
     clients: &[ClientId],
+    cluster_id: i64,
 ) -> sqlx::Result<Vec<ClientId>> {
-    sqlx::query_scalar(CLIENTS_WITH_PENDING).bind(ids_of(clients)).fetch_all(db).await
+    sqlx::query_scalar(CLIENTS_WITH_PENDING).bind(ids_of(clients)).bind(cluster_id).fetch_all(db).await
 }
 
-/// The two numbers are a lock's name, apart from those of one number, which are the names of effects.
+/// The two numbers are a lock's name, apart from those of one number, which are the names of effects. No row is locked for
+/// it: that would take a transaction id, and nothing past it could be published meanwhile.
 const CLAIM: &str = "SELECT pg_try_advisory_xact_lock($1, $2)";
 
 /// Stands for "the relay" among the locks of two numbers.
 const RELAY_LOCKS: i32 = 0x6f75_7462;
 
-/// Claims a client's events until the transaction ends; `false` if another relay has them. Two clients whose ids hash alike
+/// Claims a client's events until the transaction ends; `false` if another relay has them. Two clients whose ids end alike
 /// wait for each other, which costs time only.
 pub async fn claim(db: impl PgExecutor<'_>, client: ClientId) -> sqlx::Result<bool> {
     let bytes = client.0.as_bytes();
@@ -79,91 +99,151 @@ pub async fn claim(db: impl PgExecutor<'_>, client: ClientId) -> sqlx::Result<bo
     sqlx::query_scalar(CLAIM).bind(RELAY_LOCKS).bind(low).fetch_one(db).await
 }
 
-const PENDING: &str = "
-    SELECT client_id, event_id, event_type, aggregate_type, aggregate_id, sequence, data::text AS data, occurred_at,
-           traceparent
-    FROM outbox_events
+const PLACE: &str = "
+    SELECT horizon::text, aggregate_id, sequence, event_id
+    FROM event_streams
     WHERE client_id = $1
-      AND published_at IS NULL
-    ORDER BY aggregate_id, sequence, event_id
-    LIMIT $2";
+      AND cluster_id = $2";
 
-/// What waits of a client, `most` at most: by thing and version, so that nothing of a thing is without what came before it.
-pub async fn pending(db: impl PgExecutor<'_>, client: ClientId, most: i64) -> sqlx::Result<Vec<Pending>> {
-    sqlx::query_as(PENDING).bind(client).bind(most).fetch_all(db).await
-}
-
-const MARK_PUBLISHED: &str = "
-    UPDATE outbox_events
-    SET published_at = $3
-    WHERE client_id = $1
-      AND event_id = ANY ($2)";
-
-/// Notes that the broker has accepted these.
-pub async fn mark_published(
+/// How far a client's events are published; `None` if nothing is known of that in this cluster.
+pub async fn place(
     db: impl PgExecutor<'_>,
     client: ClientId,
-    events: &[EventId],
-    now: DateTime<Utc>,
+    cluster_id: i64,
+) -> sqlx::Result<Option<Place>> {
+    sqlx::query_as(PLACE).bind(client).bind(cluster_id).fetch_optional(db).await
+}
+
+const BEGIN_ANEW: &str = "
+    UPDATE outbox_events
+    SET horizon = '0'
+    WHERE client_id = $1
+      AND horizon > '0'";
+
+/// Puts whatever is kept of a client's events before all that will come, by thing and version.
+pub async fn begin_anew(db: impl PgExecutor<'_>, client: ClientId) -> sqlx::Result<()> {
+    sqlx::query(BEGIN_ANEW).bind(client).execute(db).await?;
+    Ok(())
+}
+
+/// The snapshot is the statement's own: whatever is below its oldest running transaction and not seen by it will never be.
+const PENDING: &str = "
+    SELECT client_id, event_id, event_type, aggregate_type, aggregate_id, sequence, data::text AS data, occurred_at,
+           traceparent, horizon::text
+    FROM outbox_events
+    WHERE client_id = $1
+      AND (horizon, aggregate_id, sequence, event_id) > ($2::text::xid8, $3, $4, $5)
+      AND horizon < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY horizon, aggregate_id, sequence, event_id
+    LIMIT $6";
+
+/// What may be published of a client after this place, `most` at most, in order.
+pub async fn pending(
+    db: impl PgExecutor<'_>,
+    client: ClientId,
+    place: &Place,
+    most: i64,
+) -> sqlx::Result<Vec<Pending>> {
+    let query = sqlx::query_as(PENDING)
+        .bind(client)
+        .bind(&place.horizon)
+        .bind(place.aggregate_id)
+        .bind(place.sequence)
+        .bind(place.event_id);
+    query.bind(most).fetch_all(db).await
+}
+
+const ADVANCE: &str = "
+    INSERT INTO event_streams (client_id, cluster_id, horizon, aggregate_id, sequence, event_id)
+    VALUES ($1, $2, $3::text::xid8, $4, $5, $6)
+    ON CONFLICT (client_id) DO UPDATE
+    SET cluster_id = EXCLUDED.cluster_id,
+        horizon = EXCLUDED.horizon,
+        aggregate_id = EXCLUDED.aggregate_id,
+        sequence = EXCLUDED.sequence,
+        event_id = EXCLUDED.event_id";
+
+/// Notes that the broker has accepted a client's events as far as this.
+pub async fn advance(
+    db: impl PgExecutor<'_>,
+    client: ClientId,
+    cluster_id: i64,
+    place: &Place,
 ) -> sqlx::Result<()> {
-    let events: Vec<Uuid> = events.iter().map(|id| id.0).collect();
-    sqlx::query(MARK_PUBLISHED).bind(client).bind(events).bind(now).execute(db).await?;
+    sqlx::query(ADVANCE)
+        .bind(client)
+        .bind(cluster_id)
+        .bind(&place.horizon)
+        .bind(place.aggregate_id)
+        .bind(place.sequence)
+        .bind(place.event_id)
+        .execute(db)
+        .await?;
     Ok(())
 }
 
 const LAG: &str = "
     SELECT count(*), min(o.occurred_at)
     FROM unnest($1::uuid[]) AS c (client_id)
+    LEFT JOIN event_streams s ON s.client_id = c.client_id AND s.cluster_id = $2
     CROSS JOIN LATERAL (
         SELECT occurred_at
         FROM outbox_events
         WHERE client_id = c.client_id
-          AND published_at IS NULL
-        ORDER BY aggregate_id, sequence
+          AND (
+              s.client_id IS NULL
+              OR (horizon, aggregate_id, sequence, event_id)
+                  > (s.horizon, s.aggregate_id, s.sequence, s.event_id)
+          )
+        ORDER BY horizon
         LIMIT 10000
     ) AS o";
 
-/// How many events wait, and since when the oldest of them does: 10,000 are looked at of each client, and things that are older
-/// come first.
+/// How many events wait, and since when the oldest of them does: the 10,000 of each client that come first are looked at.
 pub async fn lag(
     db: impl PgExecutor<'_>,
     clients: &[ClientId],
+    cluster_id: i64,
 ) -> sqlx::Result<(i64, Option<DateTime<Utc>>)> {
-    sqlx::query_as(LAG).bind(ids_of(clients)).fetch_one(db).await
+    sqlx::query_as(LAG).bind(ids_of(clients)).bind(cluster_id).fetch_one(db).await
 }
 
 const PRUNE: &str = "
     DELETE FROM outbox_events
     WHERE client_id = $1
       AND event_id IN (
-          SELECT event_id
-          FROM outbox_events
-          WHERE client_id = $1
-            AND event_id < $2
-            AND published_at < $3
-          ORDER BY event_id
+          SELECT o.event_id
+          FROM outbox_events o
+          JOIN event_streams s ON s.client_id = o.client_id
+          WHERE o.client_id = $1
+            AND o.event_id < $2
+            AND s.cluster_id = $3
+            AND (o.horizon, o.aggregate_id, o.sequence, o.event_id)
+                <= (s.horizon, s.aggregate_id, s.sequence, s.event_id)
+          ORDER BY o.event_id
           LIMIT $4
-          FOR UPDATE SKIP LOCKED
+          FOR UPDATE OF o SKIP LOCKED
       )";
 
-/// Deletes events of a client, `most` at most, that were made and published before this time; answers how many.
+/// Deletes published events of a client, `most` at most, that were made before this time; answers how many.
 pub async fn prune(
     db: impl PgExecutor<'_>,
     client: ClientId,
+    cluster_id: i64,
     before: DateTime<Utc>,
     most: i64,
 ) -> sqlx::Result<u64> {
     // Ids begin with the time they were made at, in milliseconds (RFC 9562, section 5.7).
     let milliseconds = u128::try_from(before.timestamp_millis()).unwrap_or(0);
     let first_kept = Uuid::from_u128(milliseconds << 80);
-    let query = sqlx::query(PRUNE).bind(client).bind(first_kept).bind(before).bind(most);
+    let query = sqlx::query(PRUNE).bind(client).bind(first_kept).bind(cluster_id).bind(most);
     Ok(query.execute(db).await?.rows_affected())
 }
 
 const NOTE_PRUNED: &str = "
-    INSERT INTO outbox_pruned (client_id, before)
-    VALUES ($1, $2)
-    ON CONFLICT (client_id) DO UPDATE SET before = greatest(outbox_pruned.before, EXCLUDED.before)";
+    UPDATE event_streams
+    SET pruned_before = greatest(pruned_before, $2)
+    WHERE client_id = $1";
 
 /// Notes that a client's events from before this time may be gone.
 pub async fn note_pruned(

@@ -88,17 +88,16 @@ pub struct Parts {
 }
 
 impl AppState {
-    /// Puts the parts together. `counted` is what the desk counts: the same that it was opened with.
+    /// Puts the parts together. `metrics` has what the desk counts: the same that it was opened with.
     pub fn new(
         desk: Desk,
         database: Database,
         clock: Arc<dyn Clock>,
-        counted: &desk::Metrics,
+        metrics: Metrics,
         endpoints: Endpoints,
         issuer: Issuer,
         settings: HttpSettings,
     ) -> Self {
-        let metrics = Metrics::new(counted);
         endpoints.all().for_each(|endpoint| metrics.expect_callbacks(endpoint));
         Self(Arc::new(Parts {
             keys: ApiKeys::new(settings.wrong_keys_per_minute),

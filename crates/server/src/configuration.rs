@@ -74,6 +74,9 @@ pub struct Configuration {
     /// How settlement statements are laid out, a provider a section. Without one, as the provider's own.
     #[serde(skip_serializing)]
     pub statements: BTreeMap<String, StatementSection>,
+    /// Where events go, and how long they are kept.
+    #[validate(nested)]
+    pub events: EventsSection,
     /// The service's own connections.
     #[validate(nested)]
     pub database: DatabaseSection,
@@ -205,6 +208,15 @@ pub struct PaymentsSection {
     pub provider_requests_max: u32,
 }
 
+/// `[events]`
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Validate)]
+#[serde(deny_unknown_fields, default)]
+pub struct EventsSection {
+    /// For how long a published event is kept, in days; never for less than a record.
+    #[validate(range(min = 1, max = 3_650))]
+    pub retention_days: u32,
+}
+
 /// `[database]`
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Validate)]
 #[serde(deny_unknown_fields, default)]
@@ -319,6 +331,12 @@ impl Default for PaymentsSection {
     }
 }
 
+impl Default for EventsSection {
+    fn default() -> Self {
+        Self { retention_days: 7 }
+    }
+}
+
 impl Default for DatabaseSection {
     fn default() -> Self {
         Self { pool_max: 10, start_wait_ms: 15_000 }
@@ -354,6 +372,13 @@ impl Configuration {
             },
             remembered_bytes: u64::from(self.desk.remembered_mb) << 20,
         }
+    }
+
+    /// For how long published events are kept: an account's closing is told by its event alone, which its record is audited
+    /// against, so never for less than a record.
+    pub fn events_kept(&self) -> TimeDelta {
+        let records = TimeDelta::hours(i64::from(self.idempotency.retention_hours));
+        TimeDelta::days(i64::from(self.events.retention_days)).max(records + TimeDelta::days(1))
     }
 
     /// What the HTTP surface allows. Whether the demo's key is good depends on where the server listens.

@@ -1,13 +1,18 @@
 //! What the server counts. Labels have few values: route templates, statuses, slugs; never ids or clients.
 
+use std::fmt;
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use desk::metrics::KeyOutcome;
+use events::relay::Lag;
 use payment_callback::{AlertKind, ProviderKind, Reason, Verdict};
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
@@ -105,6 +110,39 @@ struct AlertLabel {
     kind: &'static str,
 }
 
+/// What the relay knows of the outbox.
+#[derive(Debug)]
+struct Outbox(Arc<Lag>);
+
+impl Collector for Outbox {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let gauges = [
+            (
+                "outbox_waiting",
+                "Events that wait to be published, 10,000 of each client at most",
+                self.0.waiting(),
+            ),
+            (
+                "outbox_oldest_age_seconds",
+                "Age of the oldest event that waits to be published",
+                i64::try_from(self.0.oldest_age().as_secs()).unwrap_or(i64::MAX),
+            ),
+        ];
+        for (name, help, value) in gauges {
+            let gauge = ConstGauge::new(value);
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        }
+        let published = ConstCounter::new(u64::try_from(self.0.published()).unwrap_or(0));
+        let help = "Events that this server's relay has published, repetitions included";
+        published.encode(encoder.encode_descriptor(
+            "events_published",
+            help,
+            None,
+            published.metric_type(),
+        )?)
+    }
+}
+
 /// The registry of one server, and what its HTTP side counts.
 #[derive(Debug)]
 pub struct Metrics {
@@ -123,7 +161,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Counts for this server, beside what its desk counts.
-    pub fn new(desk: &desk::Metrics) -> Self {
+    pub fn new(desk: &desk::Metrics, lag: Arc<Lag>) -> Self {
         let new_histogram: fn() -> Histogram = || Histogram::new(DURATION_BUCKETS_S);
         let metrics = Self {
             registry: Registry::default(),
@@ -139,12 +177,13 @@ impl Metrics {
             books_audited_at: Gauge::default(),
         };
         metrics.note_alerts(&[]);
-        metrics.registered(desk)
+        metrics.registered(desk, lag)
     }
 
-    fn registered(mut self, desk: &desk::Metrics) -> Self {
+    fn registered(mut self, desk: &desk::Metrics, lag: Arc<Lag>) -> Self {
         let registry = self.registry.sub_registry_with_prefix("onefold");
         desk.register(registry);
+        registry.register_collector(Box::new(Outbox(lag)));
         registry.register("http_requests", "Requests that were answered", self.requests.clone());
         registry.register(
             "http_request_duration_seconds",

@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn answers_of_one_kind_are_counted_together() {
-        let metrics = Metrics::new(&desk::Metrics::default());
+        let metrics = Metrics::new(&desk::Metrics::default(), Arc::default());
         let operation = Operation::new("GET /v1/orders", "GET /v1/orders".to_owned(), Access::Open);
         for (status, slug) in [(200, ""), (404, "not-found"), (200, "")] {
             operation.answered(&metrics, status, slug, Duration::from_millis(1));

@@ -17,6 +17,9 @@ use ::desk::schema::Database;
 use ::desk::sweeper::SweepSettings;
 use ::desk::{Clock, Desk, Hooks, Metrics, SystemClock, housekeeping, sweeper};
 use anyhow::Context;
+use chrono::TimeDelta;
+use events::brokers::InProcess;
+use events::relay::{Lag, Relay};
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -72,6 +75,8 @@ pub struct ServerSettings {
     pub sweep: SweepSettings,
     /// When the books are audited.
     pub audit: AuditSettings,
+    /// For how long published events are kept.
+    pub events_kept: TimeDelta,
     /// Connections for reads.
     pub pool_max: u32,
     /// Tells the time.
@@ -97,6 +102,7 @@ impl ServerSettings {
             issuing: Issuing::default(),
             sweep: configuration.sweep_settings(),
             audit: configuration.audit_settings(),
+            events_kept: configuration.events_kept(),
             pool_max: configuration.database.pool_max,
             clock: Arc::new(SystemClock),
             hooks: Hooks::default(),
@@ -117,6 +123,7 @@ pub struct Server {
     refunding: Refunding,
     calling: JoinHandle<()>,
     watching: JoinHandle<()>,
+    relaying: JoinHandle<()>,
     stop_housekeeping: DropGuard,
 }
 
@@ -137,6 +144,7 @@ impl Server {
             issuing,
             sweep,
             audit,
+            events_kept,
             pool_max,
             clock,
             hooks,
@@ -167,16 +175,37 @@ impl Server {
         let issuer = Issuer::open(issuing, demo_is_usable, database.pool()).await?;
 
         let metrics = Metrics::default();
+        let lag = Arc::new(Lag::default());
         let desk =
             Desk::open(database.clone(), desk, clock.clone(), Arc::new(render), hooks, metrics.clone());
-        let state =
-            AppState::new(desk.clone(), database.clone(), clock.clone(), &metrics, endpoints, issuer, http);
+        let state = AppState::new(
+            desk.clone(),
+            database.clone(),
+            clock.clone(),
+            crate::metrics::Metrics::new(&metrics, lag.clone()),
+            endpoints,
+            issuer,
+            http,
+        );
         let router = app::router(state.clone());
         let listening = listen.listen(router, &limits)?;
         let stop = CancellationToken::new();
         let housekeeping = tokio::spawn(housekeeping::run(database.clone(), clock.clone(), stop.clone()));
-        let sweeping = tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock, stop.clone()));
+        let sweeping =
+            tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock.clone(), stop.clone()));
         let watching = tokio::spawn(watch::run(state.clone(), audit, stop.clone()));
+        let relay = Relay {
+            database: database.service_options().clone(),
+            broker: Arc::new(InProcess::new([])),
+            committed: desk.events_committed(),
+            lag,
+            retention: events_kept,
+            now: Arc::new({
+                let clock = clock.clone();
+                move || clock.now()
+            }),
+        };
+        let relaying = tokio::spawn(relay.run(stop.clone()));
         let lines = provider_calls::lines(&state, provider_calls);
         let polling = Polling::new(&lines, provider_calls.pause);
         let refunding = Refunding::new(&lines, provider_calls.pause);
@@ -195,6 +224,7 @@ impl Server {
             refunding,
             calling,
             watching,
+            relaying,
             stop_housekeeping: stop.drop_guard(),
         })
     }
@@ -245,6 +275,9 @@ impl Server {
         drop(self.stop_housekeeping);
         if timeout(LEAVE_WITHIN, self.housekeeping).await.is_err() {
             tracing::warn!("a round of housekeeping was cut off; the next one does it again");
+        }
+        if timeout(LEAVE_WITHIN, self.relaying).await.is_err() {
+            tracing::warn!("a batch of events was cut off; it is published again");
         }
         // What it has submitted is drained with the desk, or due at the next start.
         self.sweeping.abort();

@@ -3,7 +3,13 @@
 //! What has a life tells of each version of it: of the first by what it was placed as, of the last, if it has ended, by
 //! how it ended, and of those between only that there is one. A sku's versions are mostly orders that take of it, so only
 //! its making is looked for.
+//!
+//! Published events are deleted in the end. How far that went is noted for each client, and things that were made before
+//! are passed over here, whatever is left of their events: nothing can be said of what is meant to be gone.
 
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
 
 use crate::check::Check;
@@ -46,17 +52,37 @@ impl Claim for Happened {
 pub struct Events {
     findings: Findings,
     happened: Reconciliation<Happened>,
+    pruned_before: HashMap<Uuid, DateTime<Utc>>,
 }
+
+/// A thing's id may have been drawn by a server whose clock is ahead of the one that published its first event.
+const CLOCKS_DIFFER_BY: TimeDelta = TimeDelta::minutes(10);
 
 impl Events {
     /// A check that has seen nothing.
     pub fn new(listed_max: usize) -> Self {
         let promise = "each effect has exactly its events, and each event its effect";
-        Self { findings: Findings::new("events", promise, listed_max), happened: Reconciliation::of_rows() }
+        Self {
+            findings: Findings::new("events", promise, listed_max),
+            happened: Reconciliation::of_rows(),
+            pruned_before: HashMap::new(),
+        }
+    }
+
+    /// Whether no event of this thing can have been deleted: its id tells when it was made.
+    fn is_whole(&self, client: Uuid, aggregate: Uuid) -> bool {
+        let Some(before) = self.pruned_before.get(&client) else { return true };
+        let made = aggregate.get_timestamp().and_then(|time| {
+            let (seconds, nanoseconds) = time.to_unix();
+            DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanoseconds)
+        });
+        made.is_some_and(|made| made >= *before + CLOCKS_DIFFER_BY)
     }
 
     fn effect(&mut self, client: Uuid, aggregate: Uuid, event_type: &'static str, sequence: i64) {
-        self.happened.claim(Hand::Left, Happened { client, aggregate, event_type, sequence }, None);
+        if self.is_whole(client, aggregate) {
+            self.happened.claim(Hand::Left, Happened { client, aggregate, event_type, sequence }, None);
+        }
     }
 
     /// What has a life: it tells of each of its versions.
@@ -90,6 +116,9 @@ impl Events {
                 found: format!("{} of a {}", event.event_type, event.aggregate_type),
             });
         };
+        if !self.is_whole(event.client_id, event.aggregate_id) {
+            return;
+        }
         let has_a_life = matches!(*aggregate_type, "order" | "hold");
         let types: &[&'static str] = match event.sequence {
             2.. if *aggregate_type == "sku" => &[],
@@ -112,6 +141,10 @@ impl Events {
 impl Check for Events {
     fn see(&mut self, row: &Row<'_>) {
         match row {
+            Row::Client(client) => {
+                let before = client.events_pruned_before.map(|before| (client.client_id, before));
+                self.pruned_before.extend(before);
+            }
             Row::Account(account) => {
                 self.effect(account.client_id, account.account_id, ACCOUNT_OPENED, 0);
                 if account.closed {
