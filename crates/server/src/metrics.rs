@@ -132,7 +132,7 @@ impl Collector for Outbox {
             let gauge = ConstGauge::new(value);
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
         }
-        let published = ConstCounter::new(u64::try_from(self.0.published()).unwrap_or(0));
+        let published = ConstCounter::new(self.0.published());
         let help = "Events that this server's relay has published, repetitions included";
         published.encode(encoder.encode_descriptor(
             "events_published",
