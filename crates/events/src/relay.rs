@@ -267,7 +267,7 @@ impl Relay {
 /// published (again), in order, before all that comes.
 async fn begin_anew(connection: &mut PgConnection, cluster_id: i64, client: ClientId) -> Result<(), Fault> {
     // Many rows if a large database has been restored from a dump, and once: with a limit it would never end.
-    sqlx::query("SET LOCAL statement_timeout = 0").execute(&mut *connection).await?;
+    store::lift_time_limit(&mut *connection).await?;
     store::begin_anew(&mut *connection, client).await?;
     store::advance(&mut *connection, client, cluster_id, &Place::start()).await?;
     Ok(())

@@ -17,6 +17,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("CLIENTS_WITH_PENDING", CLIENTS_WITH_PENDING),
     ("CLAIM", CLAIM),
     ("PLACE", PLACE),
+    ("LIFT_TIME_LIMIT", LIFT_TIME_LIMIT),
     ("BEGIN_ANEW", BEGIN_ANEW),
     ("PENDING", PENDING),
     ("ADVANCE", ADVANCE),
@@ -112,6 +113,14 @@ pub async fn place(
     cluster_id: i64,
 ) -> sqlx::Result<Option<Place>> {
     sqlx::query_as(PLACE).bind(client).bind(cluster_id).fetch_optional(db).await
+}
+
+const LIFT_TIME_LIMIT: &str = "SELECT set_config('statement_timeout', '0', true)";
+
+/// Lets the statements of this transaction take as long as they need.
+pub async fn lift_time_limit(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
+    sqlx::query(LIFT_TIME_LIMIT).execute(db).await?;
+    Ok(())
 }
 
 const BEGIN_ANEW: &str = "
