@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use account::AccountId;
 use anyhow::ensure;
-use chrono::Utc;
-use desk::{CaptureTerms, Command, Desk};
+use desk::{CaptureTerms, Clock, Command, Desk, SystemClock};
 use events::{Event, EventId, Message, store};
 use onefold_tests::desks::{self, account_with, body, cny, request, status};
 use order::{OrderId, PaymentTerms};
@@ -22,13 +21,13 @@ use crate::reader::{Reader, connection, database, desk, written};
 async fn write(connection: &mut PgConnection, aggregate: Uuid, sequence: i64) -> anyhow::Result<Uuid> {
     let event = Event {
         client_id: desks::client(),
-        id: EventId(Uuid::now_v7()),
+        id: EventId(Uuid::new_v4()),
         event_type: "onefold.order.paid.v1",
         aggregate_type: "order",
         aggregate_id: aggregate,
         sequence,
         data: serde_json::json!({}),
-        occurred_at: Utc::now(),
+        occurred_at: SystemClock.now(),
     };
     let mut arguments = PgArguments::default();
     store::bind_inserts(&mut arguments, slice::from_ref(&event)).map_err(anyhow::Error::from_boxed)?;
@@ -61,16 +60,18 @@ async fn what_commits_late_is_published_although_later_ones_were_there_before_it
     let relaying = reader.relay(&database, &desk);
 
     let mut slow = late.begin().await?;
-    let first = write(&mut slow, Uuid::now_v7(), 1).await?;
-    let second = write(&mut early, Uuid::now_v7(), 1).await?;
+    let first = write(&mut slow, Uuid::new_v4(), 1).await?;
+    let second = write(&mut early, Uuid::new_v4(), 1).await?;
     // The relay has looked at it by then, and more than once.
     sleep(Duration::from_millis(300)).await;
     slow.commit().await?;
-    let third = write(&mut early, Uuid::now_v7(), 1).await?;
+    let third = write(&mut early, Uuid::new_v4(), 1).await?;
 
     reader.has_read(&[first, second, third]).await?;
+    let lag = relaying.lag.clone();
     relaying.end().await?;
     assert_eq!(reader.read().len(), 3, "each was published once");
+    assert_eq!(lag.published(), 3, "and is counted once");
     Ok(())
 }
 
@@ -80,7 +81,7 @@ async fn a_version_is_not_published_before_the_one_that_it_rests_upon_though_its
     let database = database().await?;
     let (mut one, mut two) = (connection(&database).await?, connection(&database).await?);
     let desk = desk(&database);
-    let thing = Uuid::now_v7();
+    let thing = Uuid::new_v4();
 
     // The older transaction has its number before the first version is there, and writes the second.
     let mut older = one.begin().await?;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use audit::Settings;
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
+use desk::{Clock, SystemClock};
 use events::{relay, store};
 use onefold_tests::desks::{self, account_with, order};
 
@@ -26,9 +27,9 @@ async fn published_events_are_deleted_in_time_and_others_are_kept_and_the_books_
 
     let mut connection = connection(&database).await?;
     let cluster = store::cluster_id(&mut connection).await?;
-    let long_ago = Utc::now() - TimeDelta::hours(1);
+    let long_ago = SystemClock.now() - TimeDelta::hours(1);
     assert_eq!(relay::prune(&mut connection, cluster, desks::client(), long_ago).await?, 0, "none is so old");
-    let soon = Utc::now() + TimeDelta::hours(1);
+    let soon = SystemClock.now() + TimeDelta::hours(1);
     let pruned = relay::prune(&mut connection, cluster, desks::client(), soon).await?;
     assert_eq!(pruned, published.len() as u64, "all that is published");
     assert_eq!(written(&database).await?.len(), all - published.len(), "what waits is kept, however old");

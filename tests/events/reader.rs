@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use chrono::{TimeDelta, Utc};
+use chrono::TimeDelta;
 use desk::schema::Database;
-use desk::{Desk, Hooks, Settings};
+use desk::{Clock, Desk, Hooks, Settings, SystemClock};
 use events::brokers::in_process::InProcess;
 use events::relay::{Lag, Relay};
 use events::{Broker, Message};
@@ -28,7 +28,7 @@ pub const LONG: Duration = Duration::from_secs(60);
 pub async fn database() -> anyhow::Result<Database> {
     let database = new_service_database().await?;
     let mut owner = connection(&database).await?;
-    client::store::insert_client(&mut owner, desks::client(), "reader", Utc::now()).await?;
+    client::store::insert_client(&mut owner, desks::client(), "reader", SystemClock.now()).await?;
     Ok(database)
 }
 
@@ -86,7 +86,7 @@ impl Reader {
             committed: desk.events_committed(),
             lag: lag.clone(),
             retention: TimeDelta::days(7),
-            now: Arc::new(Utc::now),
+            now: Arc::new(|| SystemClock.now()),
         };
         let relay = tokio::spawn(relay.run(stop.clone()));
         let reader = self.clone();
