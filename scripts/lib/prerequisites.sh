@@ -7,6 +7,8 @@
 #   require_c_compiler   cc, for the linker and for the one dependency with C in it (ring)
 #   require_curl         curl, with which the README's first five minutes are walked
 #   require_prometheus   prometheus and promtool, of which alerts and dashboard are asked
+#   require_nats         nats-server, one of the brokers that the tests run events through
+#   require_rabbitmq     rabbitmq-server, the other
 #   require_python       python3 with its modules venv and ensurepip, in which Schemathesis runs
 #   require_postgresql   initdb, pg_ctl and postgres, of a version that Onefold starts
 #
@@ -102,6 +104,48 @@ Install it and its promtool, then run this again." ;;
     for command in prometheus promtool; do
         have "$command" || fail "Prometheus was installed, but there is still no command $command."
     done
+}
+
+# ------------------------------------------------------------------------------------------------------- brokers
+
+require_nats() {
+    have_server nats-server && return
+    case $(package_manager) in
+    apt)
+        install_packages NATS nats-server
+        stop_installed nats-server
+        ;;
+    apk | brew) install_packages NATS nats-server ;;
+    *) fail "nats-server is not installed, and there is no package manager here that this script knows to have it.
+Install NATS, 2.9 or newer, then run this again." ;;
+    esac
+    have_server nats-server || fail "NATS was installed, but there is still no nats-server."
+}
+
+require_rabbitmq() {
+    have_server rabbitmq-server && return
+    case $(package_manager) in
+    apt)
+        install_packages RabbitMQ rabbitmq-server
+        stop_installed rabbitmq-server
+        ;;
+    apk) install_packages RabbitMQ rabbitmq-server ;;
+    brew) install_packages RabbitMQ rabbitmq ;;
+    *) fail "rabbitmq-server is not installed, and there is no package manager here that this script knows to have it.
+Install RabbitMQ, 3.10 or newer, then run this again." ;;
+    esac
+    have_server rabbitmq-server || fail "RabbitMQ was installed, but there is still no rabbitmq-server."
+}
+
+# Servers lie where only root's PATH goes.
+have_server() { server_program "$1" >/dev/null; }
+
+# Prints where a server's program is.
+server_program() { command -v "$1" || ls "/usr/sbin/$1" 2>/dev/null || ls "/usr/local/sbin/$1" 2>/dev/null; }
+
+# Debian's packages start their servers; the tests start their own, and a machine's owner asked for neither.
+stop_installed() {
+    if have systemctl; then as_root systemctl disable --now "$1" >&2 2>&1 || :; fi
 }
 
 # -------------------------------------------------------------------------------------------------------- Python

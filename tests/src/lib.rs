@@ -5,6 +5,8 @@
 //! - [`clock`]: a clock that tests move;
 //! - [`desks`]: desks without HTTP, any number on one database: to each other they are like other processes;
 //! - [`own_cluster`]: a PostgreSQL of a test's own, for what would disturb everybody on the shared one;
+//! - [`guarded`]: a server process that does not outlive the test;
+//! - [`nats_server`], [`rabbitmq_server`]: brokers of the tests' own;
 //! - [`cutting_proxy`]: between a desk and its PostgreSQL, to cut a connection while its commit is in flight;
 //! - [`http`]: the whole service on a free port, and a client that speaks to it;
 //! - [`callbacks`]: payment providers that call it;
@@ -22,9 +24,12 @@ pub mod cutting_proxy;
 pub mod dashboard;
 pub mod database;
 pub mod desks;
+pub mod guarded;
 pub mod http;
+pub mod nats_server;
 pub mod office;
 pub mod own_cluster;
+pub mod rabbitmq_server;
 pub mod raw_http;
 pub mod story;
 

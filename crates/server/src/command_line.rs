@@ -84,6 +84,8 @@ pub enum Command {
     Simulate(simulate::SimulateCommand),
     /// Print the OpenAPI document
     Openapi,
+    /// Print the AsyncAPI document, which describes the events
+    Asyncapi,
 }
 
 /// Flags of every command; they may stand before or after it.
@@ -170,6 +172,7 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
     let command = command.unwrap_or(Command::Serve);
     match &command {
         Command::Openapi => return print_line(crate::openapi::json().trim_end()).map(succeeded),
+        Command::Asyncapi => return print_line(crate::asyncapi::json().trim_end()).map(succeeded),
         Command::Bench(bench) => return bench::run(bench, &options).map(succeeded),
         Command::Callback(command) => return callback::run(command),
         _ => {}
@@ -197,7 +200,9 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
             Command::Simulate(command) => simulate::run(command).await,
             Command::Verify(arguments) => verify::run(&arguments, &options, &configuration).await,
             Command::Reconcile(arguments) => reconcile::run(&arguments, &options, &configuration).await,
-            Command::Openapi | Command::Bench(_) | Command::Callback(_) => Ok(ExitCode::SUCCESS),
+            Command::Openapi | Command::Asyncapi | Command::Bench(_) | Command::Callback(_) => {
+                Ok(ExitCode::SUCCESS)
+            }
         }
     });
     if let Some(traces) = traces {

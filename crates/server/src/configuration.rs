@@ -12,10 +12,12 @@
 //! - [`route_limits`]: how often single routes may be asked for;
 //! - [`callbacks`]: the endpoints that payment providers call;
 //! - [`telemetry`]: where traces are sent;
+//! - [`events`]: where events go;
 //! - [`statements`]: how their settlement statements are laid out;
 //! - [`file`](mod@file): from a path or a text to a [`Configuration`], with one sentence for what is wrong in it.
 
 pub mod callbacks;
+pub mod events;
 pub mod file;
 pub mod issued_keys;
 pub mod route_limits;
@@ -42,6 +44,7 @@ use crate::provider_calls::CallSettings;
 use crate::watch::AuditSettings;
 
 pub use callbacks::CallbackSection;
+pub use events::EventsSection;
 pub use file::ConfigurationError;
 pub use issued_keys::InlineSecret;
 pub use route_limits::RequestsPerSecond;
@@ -208,15 +211,6 @@ pub struct PaymentsSection {
     pub provider_requests_max: u32,
 }
 
-/// `[events]`
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Validate)]
-#[serde(deny_unknown_fields, default)]
-pub struct EventsSection {
-    /// For how long a published event is kept, in days; never for less than a record.
-    #[validate(range(min = 1, max = 3_650))]
-    pub retention_days: u32,
-}
-
 /// `[database]`
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Validate)]
 #[serde(deny_unknown_fields, default)]
@@ -328,12 +322,6 @@ impl Default for PaymentsSection {
             provider_timeout_ms: small(timeout.as_millis()),
             provider_requests_max: small(at_once_max),
         }
-    }
-}
-
-impl Default for EventsSection {
-    fn default() -> Self {
-        Self { retention_days: 7 }
     }
 }
 

@@ -22,12 +22,13 @@
 //! - [`render`]: outcomes in the words of the API, as they are stored;
 //! - [`problem`]: everything that is answered instead;
 //! - [`edge`]: what every request passes, with [`request_id`], [`access_log`], [`operations`] and [`metrics`];
-//! - [`openapi`]: the document that describes all this.
+//! - [`openapi`]: the document that describes all this; [`asyncapi`], the one that describes events.
 
 pub mod accept;
 pub mod access_log;
 pub mod admission;
 pub mod app;
+pub mod asyncapi;
 pub mod body;
 pub mod command_line;
 pub mod configuration;

@@ -18,7 +18,7 @@ use ::desk::sweeper::SweepSettings;
 use ::desk::{Clock, Desk, Hooks, Metrics, SystemClock, housekeeping, sweeper};
 use anyhow::Context;
 use chrono::TimeDelta;
-use events::brokers::InProcess;
+use events::brokers::Address;
 use events::relay::{Lag, Relay};
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
@@ -46,6 +46,9 @@ const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long the answers of that may take to leave, and each of the background tasks to end.
 const LEAVE_WITHIN: Duration = Duration::from_millis(500);
+
+/// The consumers that a server has itself.
+const CONSUMERS: [&str; 0] = [];
 
 /// What a server is started with.
 pub struct ServerSettings {
@@ -75,6 +78,10 @@ pub struct ServerSettings {
     pub sweep: SweepSettings,
     /// When the books are audited.
     pub audit: AuditSettings,
+    /// Whether events are published from here.
+    pub relays: bool,
+    /// Where events are published.
+    pub broker: Address,
     /// For how long published events are kept.
     pub events_kept: TimeDelta,
     /// Connections for reads.
@@ -102,6 +109,8 @@ impl ServerSettings {
             issuing: Issuing::default(),
             sweep: configuration.sweep_settings(),
             audit: configuration.audit_settings(),
+            relays: configuration.events.relay,
+            broker: configuration.events.broker.clone(),
             events_kept: configuration.events_kept(),
             pool_max: configuration.database.pool_max,
             clock: Arc::new(SystemClock),
@@ -144,6 +153,8 @@ impl Server {
             issuing,
             sweep,
             audit,
+            relays,
+            broker,
             events_kept,
             pool_max,
             clock,
@@ -196,7 +207,7 @@ impl Server {
         let watching = tokio::spawn(watch::run(state.clone(), audit, stop.clone()));
         let relay = Relay {
             database: database.service_options().clone(),
-            broker: Arc::new(InProcess::new([])),
+            broker: broker.broker(&CONSUMERS, events_kept.to_std().unwrap_or_default())?,
             committed: desk.events_committed(),
             lag,
             retention: events_kept,
@@ -205,7 +216,10 @@ impl Server {
                 move || clock.now()
             }),
         };
-        let relaying = tokio::spawn(relay.run(stop.clone()));
+        let relaying = match relays {
+            true => tokio::spawn(relay.run(stop.clone())),
+            false => tokio::spawn(async {}),
+        };
         let lines = provider_calls::lines(&state, provider_calls);
         let polling = Polling::new(&lines, provider_calls.pause);
         let refunding = Refunding::new(&lines, provider_calls.pause);

@@ -83,6 +83,7 @@ async fn serve(
         endpoints,
         demo_providers: providers.as_ref().map(DemoProviders::url),
         issuing: configuration.idempotency.issuing()?,
+        broker: configuration.events.address()?,
         hooks: Hooks::from_environment(),
         ..ServerSettings::new(listen, database.options().clone(), configuration)
     };
