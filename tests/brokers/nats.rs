@@ -77,7 +77,7 @@ async fn what_is_published_again_after_the_window_arrives_again_under_its_id() -
     jetstream::new(async_nats::connect(nats.url()).await?).create_stream(stream).await?;
     let broker = promises::broker(&nats.url())?;
     let spectator = Spectator::start(broker.clone()).await?;
-    let message = event(Uuid::now_v7(), 1);
+    let message = event(Uuid::new_v4(), 1);
     let messages = [message.clone()];
     let again = async || {
         broker.publish(&messages).await?;
@@ -93,7 +93,7 @@ async fn the_window_does_not_hold_back_what_a_consumer_wants_again() -> anyhow::
     let nats = NatsServer::start().await?;
     let broker = promises::broker(&nats.url())?;
     let mut subscription = broker.subscribe("forgetful").await?;
-    let message = event(Uuid::now_v7(), 1);
+    let message = event(Uuid::new_v4(), 1);
     broker.publish(std::slice::from_ref(&message)).await?;
     next(&mut *subscription).await?.retry_after(Duration::ZERO).await?;
     // Published again as well, which the server drops: it is the consumer's own word that brings the event back.
@@ -110,7 +110,7 @@ async fn what_is_no_event_is_passed_over() -> anyhow::Result<()> {
     let nats = NatsServer::start().await?;
     let broker = promises::broker(&nats.url())?;
     let mut subscription = broker.subscribe("careful").await?;
-    let message = event(Uuid::now_v7(), 1);
+    let message = event(Uuid::new_v4(), 1);
     // To all partitions, and so to that of the event.
     let client = async_nats::connect(nats.url()).await?;
     for partition in 0..events::brokers::nats::PARTITIONS {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use client::ClientId;
+use desk::{Clock, SystemClock};
 use events::message::Pending;
 use events::{Broker, Delivery, EventId, Message, Subscription};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -96,11 +97,11 @@ pub async fn nothing_is_lost_and_order_is_kept(url: &str, mortal: &mut impl Mort
 pub async fn what_commits_late_arrives(url: &str) -> anyhow::Result<()> {
     let spectator = Spectator::start(broker(url)?).await?;
     let (program, outbox, ..) = served(url).await?;
-    let (older, younger) = (Uuid::now_v7(), Uuid::now_v7());
-    ensure!(older < younger);
+    let (one, other) = (Uuid::new_v4(), Uuid::new_v4());
+    let (older, younger) = (one.min(other), one.max(other));
     let mut late = outbox.database.begin().await?;
-    Outbox::write(&mut *late, older, Uuid::now_v7(), 1).await?;
-    Outbox::write(&outbox.database, younger, Uuid::now_v7(), 1).await?;
+    Outbox::write(&mut *late, older, Uuid::new_v4(), 1).await?;
+    Outbox::write(&outbox.database, younger, Uuid::new_v4(), 1).await?;
     ensure!(!outbox.ids().await?.contains(&older), "it is committed already");
     // The server's own event wakes the relay, which then finds the younger one.
     let (path, key) = ("/v1/accounts", "account-while-late");
@@ -116,7 +117,7 @@ pub async fn what_commits_late_arrives(url: &str) -> anyhow::Result<()> {
 pub async fn what_is_tried_again_is_not_overtaken(url: &str) -> anyhow::Result<()> {
     let broker = broker(url)?;
     let mut subscription = broker.subscribe("patient").await?;
-    let held_up = Uuid::now_v7();
+    let held_up = Uuid::new_v4();
     // Its neighbour is in another partition, where there are any.
     let other = Uuid::from_u128(held_up.as_u128() ^ 1);
     let messages = [event(held_up, 1), event(held_up, 2), event(other, 1), event(other, 2)];
@@ -156,7 +157,7 @@ pub async fn what_is_tried_again_is_not_overtaken(url: &str) -> anyhow::Result<(
 pub async fn what_a_dead_consumer_had_in_hand_goes_to_another(url: &str) -> anyhow::Result<()> {
     let broker_of_one = broker(url)?;
     let mut subscription = broker_of_one.subscribe("mortal").await?;
-    let thing = Uuid::now_v7();
+    let thing = Uuid::new_v4();
     broker_of_one.publish(&[event(thing, 1), event(thing, 2), event(thing, 3)]).await?;
     next(&mut *subscription).await?.ack().await?;
     let in_hand = next(&mut *subscription).await?;
@@ -224,13 +225,13 @@ pub async fn next(subscription: &mut dyn Subscription) -> anyhow::Result<Deliver
 pub fn event(thing: Uuid, sequence: i64) -> Message {
     let pending = Pending {
         client_id: ClientId(Uuid::nil()),
-        event_id: EventId(Uuid::now_v7()),
+        event_id: EventId(Uuid::new_v4()),
         event_type: "onefold.order.paid.v1".to_owned(),
         aggregate_type: "order".to_owned(),
         aggregate_id: thing,
         sequence,
         data: "{}".to_owned(),
-        occurred_at: chrono::Utc::now(),
+        occurred_at: SystemClock.now(),
         traceparent: None,
         horizon: "0".to_owned(),
     };
