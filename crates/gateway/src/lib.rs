@@ -1,4 +1,4 @@
-//! The layers in front of the desk: who may ask, for what and how often.
+//! The layers in front of the desk: who may ask, for what and how often; and repeats that are stopped early.
 //!
 //! Each is a part of its own, that the server puts before its routes; each can be left out, and the desk's guarantees
 //! hold without any. In the order in which a request meets them:
@@ -7,7 +7,8 @@
 //! - [`api_keys`]: whose key it is, remembered for less than a second, and addresses that guess keys;
 //! - [`rate_limit`]: how often a client may ask, altogether and for each route;
 //! - [`buckets`]: the token buckets of these two, in bounded memory;
-//! - [`allowance`]: what is left, in the header fields that tell it.
+//! - [`allowance`]: what is left, in the header fields that tell it;
+//! - [`repeats`]: repeats that another server has answered or is answering, if a Redis is configured.
 //!
 //! This crate must not know what is asked for: no order, no account, no problem document. It answers in words of its
 //! own, and the server puts them into those of the API.
@@ -17,3 +18,4 @@ pub mod api_keys;
 pub mod buckets;
 pub mod credentials;
 pub mod rate_limit;
+pub mod repeats;

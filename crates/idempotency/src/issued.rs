@@ -63,7 +63,7 @@ impl Seals {
     ///
     /// If one of the two could be guessed.
     pub fn new(newest: &[u8], before: Option<&[u8]>) -> Result<Self, WeakSecret> {
-        Ok(Self { newest: keyed(newest)?, before: before.map(keyed).transpose()? })
+        Ok(Self { newest: hmac_under(newest)?, before: before.map(hmac_under).transpose()? })
     }
 
     /// Makes a key for a client.
@@ -90,7 +90,12 @@ impl Seals {
     }
 }
 
-fn keyed(secret: &[u8]) -> Result<Hmac<Sha256>, WeakSecret> {
+/// An HMAC under a secret that nobody can guess, for this and other seals of the service.
+///
+/// # Errors
+///
+/// If the secret is too short, or repeats itself.
+pub fn hmac_under(secret: &[u8]) -> Result<Hmac<Sha256>, WeakSecret> {
     if secret.len() < SECRET_BYTES_MIN {
         return Err(WeakSecret::Short(secret.len()));
     }
