@@ -189,7 +189,7 @@ impl Desk {
         loop {
             let now = self.0.clock.now();
             match self.0.remembered.recall(&request.name, request.fingerprint, now) {
-                Some(Recollection::Replay(answer)) => return Answered::Replayed(answer),
+                Some(Recollection::Replay { answer, .. }) => return Answered::Replayed(answer),
                 Some(Recollection::Reused) => return Answered::Reused,
                 None => {}
             }
@@ -293,6 +293,17 @@ impl Desk {
         };
         self.count(&answered);
         Ok(Some(answered))
+    }
+
+    /// What this process remembers of a name, without asking the database: for whoever tells other processes of it, or asks
+    /// them. Nothing, if it remembers nothing, if the record may be deleted already, or if what it says may change.
+    pub fn recall(&self, name: &Name, fingerprint: Fingerprint) -> Option<Recollection> {
+        self.0.remembered.recall(name, fingerprint, self.0.clock.now())
+    }
+
+    /// Counts a request that was answered with what another process has committed, and did not come here.
+    pub fn count_replayed(&self, answer: &Answer) {
+        self.count(&Answered::Replayed(answer.clone()));
     }
 
     /// What it counts.

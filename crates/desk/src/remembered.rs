@@ -46,8 +46,13 @@ impl Weighter<Name, Finished> for Bytes {
 /// What is remembered of a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Recollection {
-    /// The same request was answered so.
-    Replay(Answer),
+    /// The same request was answered so, for ever.
+    Replay {
+        /// What it was answered.
+        answer: Answer,
+        /// When the record may be deleted, at the earliest.
+        expires_at: DateTime<Utc>,
+    },
     /// Another request used the name.
     Reused,
 }
@@ -74,7 +79,7 @@ impl Remembered {
     pub fn recall(&self, name: &Name, fingerprint: Fingerprint, now: DateTime<Utc>) -> Option<Recollection> {
         let finished = self.answers.as_ref()?.get(name).filter(|finished| now < finished.expires_at)?;
         Some(if finished.fingerprint == fingerprint {
-            Recollection::Replay(finished.answer)
+            Recollection::Replay { answer: finished.answer, expires_at: finished.expires_at }
         } else {
             Recollection::Reused
         })
@@ -139,7 +144,7 @@ mod tests {
         let at = |seconds| DateTime::UNIX_EPOCH + Duration::from_secs(seconds);
         assert_eq!(
             remembered.recall(&record.name, record.fingerprint, at(59)),
-            Some(Recollection::Replay(record.answer.clone()))
+            Some(Recollection::Replay { answer: record.answer.clone(), expires_at: record.expires_at })
         );
         assert_eq!(remembered.recall(&record.name, record.fingerprint, at(60)), None);
     }

@@ -22,6 +22,7 @@ pub mod node;
 pub mod seal;
 pub mod value;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,7 +37,7 @@ use self::seal::Seal;
 use self::value::{Lease, Place, ServerId, Value};
 
 /// What is configured about the filter.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     /// Where each Redis is, as URLs: names are spread over them by their hashes.
     pub redis: Vec<String>,
@@ -48,6 +49,19 @@ pub struct Settings {
     pub answers_kept: Duration,
     /// For how many names of that time the Bloom filter has room.
     pub names_max: usize,
+}
+
+impl fmt::Debug for Settings {
+    /// Without the URLs, which may hold passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { redis, wait_max, answers_kept, names_max, seal: _ } = self;
+        f.debug_struct("Settings")
+            .field("nodes", &redis.len())
+            .field("wait_max", wait_max)
+            .field("answers_kept", answers_kept)
+            .field("names_max", names_max)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The filter of one server. Its connections are made when they are first needed, and lost ones again by themselves.

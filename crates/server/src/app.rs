@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use anyhow::Context;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use desk::schema::Database;
@@ -14,6 +15,8 @@ use desk::{Clock, Desk};
 use gateway::api_keys::ApiKeys;
 use gateway::buckets::Buckets;
 use gateway::rate_limit::RateLimit;
+use gateway::repeats::{self, Repeats};
+use tokio_util::sync::CancellationToken;
 
 use crate::edge;
 use crate::endpoints::Endpoints;
@@ -79,6 +82,8 @@ pub struct Parts {
     pub endpoints: Endpoints,
     /// Makes keys, and judges them.
     pub issuer: Issuer,
+    /// Stops repeats that other servers have answered, once it is [opened](AppState::open_repeats).
+    pub repeats: OnceLock<Repeats>,
     /// How often callbacks may come from an address.
     pub callback_limit: Option<Buckets<IpAddr>>,
     /// What is counted.
@@ -109,12 +114,29 @@ impl AppState {
             ),
             endpoints,
             issuer,
+            repeats: OnceLock::new(),
             callback_limit: settings.callbacks_per_second.map(|quota| Buckets::per_second("address", quota)),
             desk,
             database,
             clock,
             settings,
         }))
+    }
+}
+
+impl AppState {
+    /// Opens the filter for repeats, which works until it is told to stop.
+    ///
+    /// # Errors
+    ///
+    /// If a URL is none of a Redis; whether one is there does not matter.
+    pub fn open_repeats(&self, settings: repeats::Settings, stop: &CancellationToken) -> anyhow::Result<()> {
+        let opened = Repeats::open(settings, self.metrics.repeats().clone(), stop);
+        // The error does not repeat the URL, which may hold a password.
+        let opened =
+            opened.context("repeats.redis_urls: one is not the URL of a Redis, redis://HOST:PORT")?;
+        let _ = self.repeats.set(opened);
+        Ok(())
     }
 }
 

@@ -10,6 +10,8 @@
 //! - this file: the sections and their keys;
 //! - [`issued_keys`]: the keys that the server makes;
 //! - [`route_limits`]: how often single routes may be asked for;
+//! - [`repeats`](mod@repeats): the filter for repeats;
+//! - [`secrets`]: secrets that stand here, or in files of their own;
 //! - [`callbacks`]: the endpoints that payment providers call;
 //! - [`telemetry`]: where traces are sent;
 //! - [`events`]: where events go;
@@ -20,7 +22,9 @@ pub mod callbacks;
 pub mod events;
 pub mod file;
 pub mod issued_keys;
+pub mod repeats;
 pub mod route_limits;
+pub mod secrets;
 pub mod statements;
 pub mod telemetry;
 
@@ -46,8 +50,9 @@ use crate::watch::AuditSettings;
 pub use callbacks::CallbackSection;
 pub use events::EventsSection;
 pub use file::ConfigurationError;
-pub use issued_keys::InlineSecret;
+pub use repeats::RepeatsSection;
 pub use route_limits::RequestsPerSecond;
+pub use secrets::InlineSecret;
 pub use statements::StatementSection;
 pub use telemetry::TelemetrySection;
 
@@ -67,6 +72,9 @@ pub struct Configuration {
     /// How often a client may ask for single routes, by method and path template. There are none unless given.
     #[serde(skip_serializing)]
     pub requests_per_second: BTreeMap<String, RequestsPerSecond>,
+    /// Where servers tell each other of repeats. Nowhere, unless there is a Redis.
+    #[validate(nested)]
+    pub repeats: RepeatsSection,
     /// When a person is asked about payments at providers.
     #[validate(nested)]
     pub payments: PaymentsSection,

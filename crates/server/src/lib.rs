@@ -18,6 +18,7 @@
 //! - [`submission`] and [`reading`]: the way of a request with an effect, and of one without;
 //! - [`body`], [`path`], [`query`], [`page`], [`cursor`]: what a request is read from;
 //! - [`admission`]: who may ask, for what, and how often;
+//! - [`repeats`]: repeats that another server has answered;
 //! - [`look_up`]: reading from the database;
 //! - [`render`]: outcomes in the words of the API, as they are stored;
 //! - [`problem`]: everything that is answered instead;
@@ -51,6 +52,7 @@ pub mod provider_calls;
 pub mod query;
 pub mod reading;
 pub mod render;
+pub mod repeats;
 pub mod request_id;
 pub mod routes;
 pub mod serve;

@@ -153,6 +153,7 @@ pub struct Metrics {
     callbacks: Family<CallbackLabels, Counter>,
     provider_requests: Family<ProviderRequestLabels, Counter>,
     issued_keys: Family<IssuedKeyLabels, Counter>,
+    repeats: gateway::repeats::counted::Counted,
     pool: Family<PoolLabel, Gauge>,
     alerts_open: Family<AlertLabel, Gauge>,
     books_differ: Gauge,
@@ -171,6 +172,7 @@ impl Metrics {
             callbacks: Family::default(),
             provider_requests: Family::default(),
             issued_keys: Family::default(),
+            repeats: gateway::repeats::counted::Counted::default(),
             pool: Family::default(),
             alerts_open: Family::default(),
             books_differ: Gauge::default(),
@@ -184,6 +186,7 @@ impl Metrics {
         let registry = self.registry.sub_registry_with_prefix("onefold");
         desk.register(registry);
         registry.register_collector(Box::new(Outbox(lag)));
+        self.repeats.register(registry);
         registry.register("http_requests", "Requests that were answered", self.requests.clone());
         registry.register(
             "http_request_duration_seconds",
@@ -235,6 +238,11 @@ impl Metrics {
         );
         registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self
+    }
+
+    /// What the filter for repeats counts.
+    pub fn repeats(&self) -> &gateway::repeats::counted::Counted {
+        &self.repeats
     }
 
     /// How long the requests of an operation took.

@@ -20,6 +20,7 @@ use anyhow::Context;
 use chrono::TimeDelta;
 use events::brokers::Address;
 use events::relay::{Lag, Relay};
+use gateway::repeats;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -74,6 +75,8 @@ pub struct ServerSettings {
     pub provider_calls: CallSettings,
     /// What is configured about keys that the server makes.
     pub issuing: Issuing,
+    /// The filter for repeats, if there is one.
+    pub repeats: Option<repeats::Settings>,
     /// When a person is asked about what the sweeper finds.
     pub sweep: SweepSettings,
     /// When the books are audited.
@@ -107,6 +110,7 @@ impl ServerSettings {
             demo_providers: None,
             provider_calls: configuration.call_settings(),
             issuing: Issuing::default(),
+            repeats: None,
             sweep: configuration.sweep_settings(),
             audit: configuration.audit_settings(),
             relays: configuration.events.relay,
@@ -151,6 +155,7 @@ impl Server {
             demo_providers,
             provider_calls,
             issuing,
+            repeats,
             sweep,
             audit,
             relays,
@@ -198,9 +203,12 @@ impl Server {
             issuer,
             http,
         );
+        let stop = CancellationToken::new();
+        if let Some(settings) = repeats {
+            state.open_repeats(settings, &stop)?;
+        }
         let router = app::router(state.clone());
         let listening = listen.listen(router, &limits)?;
-        let stop = CancellationToken::new();
         let housekeeping = tokio::spawn(housekeeping::run(database.clone(), clock.clone(), stop.clone()));
         let sweeping =
             tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock.clone(), stop.clone()));

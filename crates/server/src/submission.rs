@@ -26,6 +26,7 @@ use crate::look_up::look_up;
 use crate::metrics::IssuedKey;
 use crate::path::{self, Named};
 use crate::problem::{self, Problem, Slug};
+use crate::repeats::{self, Asked};
 use crate::telemetry::traces;
 
 /// Says that an answer is that of an earlier request under the same key.
@@ -182,16 +183,31 @@ impl Asker {
         command: Command,
     ) -> Result<(Option<Bytes>, Response), Problem> {
         let name = Name { client_id: self.client.client_id, key: self.key };
-        let standing = admit_key(state, &name).await?;
+        let fingerprint = meaning.fingerprint();
+        let errand = match repeats::ask(state, &name, fingerprint).await {
+            Asked::Answered(answer) => {
+                let body = answer.body.clone();
+                return Ok((Some(body), respond(Answered::Replayed(answer))?));
+            }
+            Asked::Undecided(errand) => errand,
+        };
+        let standing = match admit_key(state, &name).await {
+            Ok(standing) => standing,
+            Err(problem) => {
+                errand.end(state);
+                return Err(problem);
+            }
+        };
         let request = desk::Request {
             name,
-            fingerprint: meaning.fingerprint(),
+            fingerprint,
             operation,
             command,
             request_id: self.facts.request_id().to_owned(),
         };
         self.facts.note_submitted();
         let reply = traces::submit(&state.desk, request, self.wait).await;
+        errand.end(state);
         if standing != Standing::NotIssued && matches!(reply.answered, Answered::Ran(_)) {
             state.metrics.issued_key(IssuedKey::Used);
         }

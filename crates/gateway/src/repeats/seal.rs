@@ -23,7 +23,10 @@ const SEAL_BYTES: usize = 32;
 
 /// Seals answers, and knows its own again.
 #[derive(Clone)]
-pub struct Seal(Hmac<Sha256>);
+pub struct Seal {
+    newest: Hmac<Sha256>,
+    before: Option<Hmac<Sha256>>,
+}
 
 impl fmt::Debug for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,13 +35,13 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// Seals with this secret.
+    /// Seals with `newest`, and knows what was sealed with `before`, while the one takes the place of the other.
     ///
     /// # Errors
     ///
-    /// If it could be guessed.
-    pub fn new(secret: &[u8]) -> Result<Self, WeakSecret> {
-        hmac_under(secret).map(Self)
+    /// If one of the two could be guessed.
+    pub fn new(newest: &[u8], before: Option<&[u8]>) -> Result<Self, WeakSecret> {
+        Ok(Self { newest: hmac_under(newest)?, before: before.map(hmac_under).transpose()? })
     }
 
     /// A finished answer as it stands in Redis; nothing, if it is too large for that.
@@ -57,7 +60,7 @@ impl Seal {
         bytes.push(u8::from(answer.location.is_some()));
         put_text(&mut bytes, answer.location.as_deref().unwrap_or_default())?;
         bytes.extend(&answer.body);
-        let seal = self.over(name, fingerprint, &bytes).finalize().into_bytes();
+        let seal = over(&self.newest, name, fingerprint, &bytes).finalize().into_bytes();
         bytes.extend(seal);
         (bytes.len() <= SEALED_BYTES_MAX).then_some(bytes)
     }
@@ -72,7 +75,10 @@ impl Seal {
         now: DateTime<Utc>,
     ) -> Option<Answer> {
         let (fields, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL_BYTES)?)?;
-        self.over(name, fingerprint, fields).verify_slice(seal).ok()?;
+        let fits = |secret| over(secret, name, fingerprint, fields).verify_slice(seal).is_ok();
+        if !fits(&self.newest) && !self.before.as_ref().is_some_and(fits) {
+            return None;
+        }
         let (expires_at, rest) = fields.get(1..)?.split_first_chunk()?;
         let (status, rest) = rest.split_first_chunk()?;
         let (content_type, rest) = take_text(rest)?;
@@ -86,20 +92,20 @@ impl Seal {
             body: Bytes::copy_from_slice(body),
         })
     }
+}
 
-    /// Whatever has no fixed length stands behind its length, so that no part can be read as another one's.
-    fn over(&self, name: &Name, fingerprint: Fingerprint, fields: &[u8]) -> Hmac<Sha256> {
-        let mut hash = self.0.clone();
-        let key = name.key.as_str().as_bytes();
-        hash.update(b"onefold finished answer\0");
-        hash.update(name.client_id.0.as_bytes());
-        hash.update(&(key.len() as u64).to_be_bytes());
-        hash.update(key);
-        hash.update(&fingerprint.version().to_be_bytes());
-        hash.update(fingerprint.digest());
-        hash.update(fields);
-        hash
-    }
+/// Whatever has no fixed length stands behind its length, so that no part can be read as another one's.
+fn over(secret: &Hmac<Sha256>, name: &Name, fingerprint: Fingerprint, fields: &[u8]) -> Hmac<Sha256> {
+    let mut hash = secret.clone();
+    let key = name.key.as_str().as_bytes();
+    hash.update(b"onefold finished answer\0");
+    hash.update(name.client_id.0.as_bytes());
+    hash.update(&(key.len() as u64).to_be_bytes());
+    hash.update(key);
+    hash.update(&fingerprint.version().to_be_bytes());
+    hash.update(fingerprint.digest());
+    hash.update(fields);
+    hash
 }
 
 fn put_text(bytes: &mut Vec<u8>, text: &str) -> Option<()> {
@@ -126,7 +132,7 @@ mod tests {
     const NOW: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
     fn seal(secret: &[u8]) -> Seal {
-        Seal::new(secret).unwrap()
+        Seal::new(secret, None).unwrap()
     }
 
     fn ours() -> Seal {
@@ -189,7 +195,13 @@ mod tests {
         let theirs = seal(b"another one, of these tests, 987654");
         let sealed = theirs.seal(&name, request, &answer(None), later(60)).unwrap();
         assert_eq!(ours().open(&name, request, &sealed, NOW), None);
-        assert!(Seal::new(b"hush").is_err());
+        assert!(Seal::new(b"hush", None).is_err());
+        let both =
+            Seal::new(b"a secret of these tests, 0123456789", Some(b"another one, of these tests, 987654"));
+        assert!(
+            both.unwrap().open(&name, request, &sealed, NOW).is_some(),
+            "the secret before is still known"
+        );
     }
 
     #[test]

@@ -84,6 +84,7 @@ async fn serve(
         demo_providers: providers.as_ref().map(DemoProviders::url),
         issuing: configuration.idempotency.issuing()?,
         broker: configuration.events.address()?,
+        repeats: configuration.repeats_settings()?,
         hooks: Hooks::from_environment(),
         ..ServerSettings::new(listen, database.options().clone(), configuration)
     };

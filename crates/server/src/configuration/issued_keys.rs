@@ -1,35 +1,15 @@
 //! The keys that the server makes, as far as they are configured: `idempotency.issue_secrets` and what belongs to it.
 
-use std::fmt;
-use std::path::PathBuf;
-
-use anyhow::{Context, bail};
+use anyhow::Context;
 use chrono::TimeDelta;
 use idempotency::issued::Seals;
-use serde::{Deserialize, Serialize, Serializer};
 
 use super::IdempotencySection;
+use super::secrets::secrets;
 use crate::issued_keys::Issuing;
 
 /// How many secrets there may be: the one for new keys, and the one before it.
 const SECRETS_MAX: usize = 2;
-
-/// A secret that stands in the file. It is not printed, and not written either.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct InlineSecret(String);
-
-impl fmt::Debug for InlineSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("InlineSecret")
-    }
-}
-
-impl Serialize for InlineSecret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("…")
-    }
-}
 
 impl IdempotencySection {
     /// What is to be done about keys that the server makes, with the secrets read from where they are.
@@ -46,54 +26,34 @@ impl IdempotencySection {
     }
 
     fn seals(&self) -> anyhow::Result<Option<Seals>> {
-        let (key, secrets) = match (&self.issue_secrets[..], &self.issue_secret_files[..]) {
-            ([], []) => return Ok(None),
-            (inline, []) => {
-                ("idempotency.issue_secrets", inline.iter().map(|secret| secret.0.clone()).collect())
-            }
-            ([], files) => (
-                "idempotency.issue_secret_files",
-                files.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?,
-            ),
-            (_, _) => bail!(
-                "idempotency.issue_secrets and idempotency.issue_secret_files are both given: leave one out"
-            ),
-        };
-        if secrets.len() > SECRETS_MAX {
-            bail!(
-                "{key} has {} secrets, and {SECRETS_MAX} are enough: the new one, and the one before",
-                secrets.len()
-            );
-        }
+        let key = "idempotency.issue_secret";
+        let secrets = secrets(key, &self.issue_secrets, &self.issue_secret_files, SECRETS_MAX)?;
+        let Some(newest) = secrets.first() else { return Ok(None) };
         let before = secrets.get(1).map(String::as_bytes);
-        let seals = Seals::new(secrets[0].as_bytes(), before).with_context(|| {
-            format!("{key}: a secret could be guessed; `openssl rand -base64 48` makes one that cannot")
+        let seals = Seals::new(newest.as_bytes(), before).with_context(|| {
+            format!("{key}s: a secret could be guessed; `openssl rand -base64 48` makes one that cannot")
         })?;
         Ok(Some(seals))
     }
 }
 
-fn read(path: &PathBuf) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("idempotency.issue_secret_files: cannot read {}", path.display()))?;
-    Ok(text.trim().to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     use chrono::DateTime;
     use client::ClientId;
     use uuid::Uuid;
 
     use super::*;
+    use crate::configuration::InlineSecret;
 
     const STRONG: &str = "kX2vU9fJ0sQmT7aZpL4wRb6yGd1hNc8e";
 
     fn section(inline: &[&str], files: &[PathBuf]) -> IdempotencySection {
         IdempotencySection {
-            issue_secrets: inline.iter().map(|secret| InlineSecret((*secret).to_owned())).collect(),
+            issue_secrets: inline.iter().map(|secret| InlineSecret::new(secret)).collect(),
             issue_secret_files: files.to_vec(),
             ..IdempotencySection::default()
         }
@@ -109,7 +69,7 @@ mod tests {
         assert!(weak.starts_with("idempotency.issue_secrets: a secret could be guessed"), "{weak}");
         assert!(weak.contains("9 bytes") && !weak.contains("hush"), "{weak}");
         assert!(fault(&section(&[STRONG, "hush"], &[])).contains("could be guessed"));
-        assert!(fault(&section(&[STRONG, STRONG, STRONG], &[])).contains("3 secrets"));
+        assert!(fault(&section(&[STRONG, STRONG, STRONG], &[])).contains("3 values"));
         assert!(fault(&section(&[STRONG], &["/x".into()])).contains("both given"));
         assert!(fault(&section(&[], &["/nowhere/at/all".into()])).contains("cannot read /nowhere/at/all"));
         assert!(!format!("{:?}", section(&[STRONG], &[])).contains(STRONG));
