@@ -8,6 +8,8 @@
 //! - [`guarded`]: a server process that does not outlive the test;
 //! - [`nats_server`], [`rabbitmq_server`]: brokers of the tests' own;
 //! - [`cutting_proxy`]: between a desk and its PostgreSQL, to cut a connection while its commit is in flight;
+//! - [`redis`](mod@redis): a Redis of a test's own;
+//! - [`slow_proxy`]: between a server and what it asks, to hold back what passes;
 //! - [`http`]: the whole service on a free port, and a client that speaks to it;
 //! - [`callbacks`]: payment providers that call it;
 //! - [`office`]: payment providers that it can ask;
@@ -31,6 +33,8 @@ pub mod office;
 pub mod own_cluster;
 pub mod rabbitmq_server;
 pub mod raw_http;
+pub mod redis;
+pub mod slow_proxy;
 pub mod story;
 
 /// Whether the tests that can take any size shall run at their largest (`scripts/test --long`).
