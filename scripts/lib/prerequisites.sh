@@ -148,6 +148,22 @@ stop_installed() {
     if have systemctl; then as_root systemctl disable --now "$1" >&2 2>&1 || :; fi
 }
 
+# --------------------------------------------------------------------------------------------------------- Redis
+
+require_redis() {
+    have redis-server && return
+    case $(package_manager) in
+    apt)
+        install_packages Redis redis-server
+        stop_installed redis-server
+        ;;
+    dnf | apk | brew) install_packages Redis redis ;;
+    *) fail "redis-server is not installed, and there is no package manager here that this script knows to have it.
+Install Redis, then run this again." ;;
+    esac
+    have redis-server || fail "Redis was installed, but there is still no command redis-server."
+}
+
 # -------------------------------------------------------------------------------------------------------- Python
 
 require_python() {

@@ -36,16 +36,19 @@ async fn what_one_server_has_answered_the_other_gives_again_without_the_database
         replayed(&pair.other.demo.order("too-much", "99999.00").await?, &lacking);
     }
     assert_eq!(batches(&pair.other).await?, before, "the database was asked");
-    assert_eq!(asked(&pair.other, "answered").await?, 6);
+    assert_eq!(asked(&pair.other, "answered").await?, 2, "what Redis has answered once is remembered");
 
     // The answer is for that request: another one is told that the key is used, and by the database.
-    let reused = pair.other.demo.order("k", "6.00").await?;
+    placed(&pair.one.demo.order("another", "5.00").await?);
+    redis.wait_for(&place("another"), is_answer).await?;
+    let reused = pair.other.demo.order("another", "6.00").await?;
     assert_eq!((reused.status, reused.slug().as_deref()), (422, Some("idempotency-key-reused")));
+    assert_eq!(asked(&pair.other, "unsealed").await?, 1);
     assert!(batches(&pair.other).await? > before);
     // And for that client.
     let stranger = pair.one.another_client().await?.at(&pair.other.url());
     assert_eq!(stranger.order("k", "5.00").await?.status, 404);
-    assert_eq!(audit(&pair.one.database).await.orders, 1);
+    assert_eq!(audit(&pair.one.database).await.orders, 2);
     Ok(())
 }
 

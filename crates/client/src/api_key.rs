@@ -51,6 +51,17 @@ impl fmt::Debug for ApiKey {
 #[derive(Clone, Copy, Debug)]
 pub struct ApiKeyHash(pub [u8; 32]);
 
+impl ApiKeyHash {
+    /// How many hexadecimal digits [`id`](Self::id) has: enough that no client has two keys of one id, and too few to say
+    /// anything of the key.
+    pub const ID_DIGITS: usize = 12;
+
+    /// What a person calls the key: the hash's first digits. It is no secret.
+    pub fn id(&self) -> String {
+        self.0[..Self::ID_DIGITS / 2].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
 impl PartialEq for ApiKeyHash {
     fn eq(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
@@ -90,5 +101,6 @@ mod tests {
             [0xba, 0x78, 0x16, 0xbf],
             "the first bytes of the test vector in FIPS 180-4"
         );
+        assert_eq!(ApiKey::presented("abc").hash().id(), "ba7816bf8f01");
     }
 }

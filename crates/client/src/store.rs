@@ -27,7 +27,9 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("FIND_CLIENT", FIND_CLIENT),
     ("ALL_CLIENT_IDS", ALL_CLIENT_IDS),
     ("LIST_CLIENTS", LIST_CLIENTS),
+    ("LIST_KEYS", LIST_KEYS),
     ("REVOKE_KEYS", REVOKE_KEYS),
+    ("REVOKE_KEY", REVOKE_KEY),
 ];
 
 const FIND_KEY_HOLDER: &str = "
@@ -130,6 +132,34 @@ pub async fn list_clients(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<ClientLin
     sqlx::query_as(LIST_CLIENTS).fetch_all(db).await
 }
 
+/// A line of `onefold client keys`.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct KeyLine {
+    /// The key's [id](ApiKeyHash::id).
+    pub id: String,
+    /// What it is good for.
+    #[sqlx(try_from = "Option<Vec<String>>")]
+    pub scopes: Scopes,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it was revoked, if it was.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+const LIST_KEYS: &str = "
+    SELECT encode(substring(key_sha256 FROM 1 FOR 6), 'hex') AS id,
+           scopes,
+           created_at,
+           revoked_at
+    FROM api_keys
+    WHERE client_id = $1
+    ORDER BY created_at, key_sha256";
+
+/// The keys of a client, the oldest first.
+pub async fn list_keys(db: impl PgExecutor<'_>, id: ClientId) -> sqlx::Result<Vec<KeyLine>> {
+    sqlx::query_as(LIST_KEYS).bind(id).fetch_all(db).await
+}
+
 const REVOKE_KEYS: &str = "
     UPDATE api_keys
     SET revoked_at = $2
@@ -139,4 +169,22 @@ const REVOKE_KEYS: &str = "
 /// Revokes every key of a client; answers how many were good until now.
 pub async fn revoke_keys(db: impl PgExecutor<'_>, id: ClientId, now: DateTime<Utc>) -> sqlx::Result<u64> {
     Ok(sqlx::query(REVOKE_KEYS).bind(id).bind(now).execute(db).await?.rows_affected())
+}
+
+const REVOKE_KEY: &str = "
+    UPDATE api_keys
+    SET revoked_at = $3
+    WHERE client_id = $1
+      AND encode(substring(key_sha256 FROM 1 FOR 6), 'hex') = $2
+      AND revoked_at IS NULL";
+
+/// Revokes the key of a client that has this [id](ApiKeyHash::id); answers whether it was good until now.
+pub async fn revoke_key(
+    db: impl PgExecutor<'_>,
+    client_id: ClientId,
+    key_id: &str,
+    now: DateTime<Utc>,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query(REVOKE_KEY).bind(client_id).bind(key_id).bind(now).execute(db).await?;
+    Ok(done.rows_affected() > 0)
 }

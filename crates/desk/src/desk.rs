@@ -301,8 +301,16 @@ impl Desk {
         self.0.remembered.recall(name, fingerprint, self.0.clock.now())
     }
 
-    /// Counts a request that was answered with what another process has committed, and did not come here.
-    pub fn count_replayed(&self, answer: &Answer) {
+    /// Takes note of a replay that did not come here, since the caller had the answer from another process: it is counted,
+    /// and remembered. The caller must know that the answer is committed, and never changes.
+    pub fn note_replayed(
+        &self,
+        name: &Name,
+        fingerprint: Fingerprint,
+        answer: &Answer,
+        expires_at: DateTime<Utc>,
+    ) {
+        self.0.remembered.note_final(name, fingerprint, answer, expires_at);
         self.count(&Answered::Replayed(answer.clone()));
     }
 

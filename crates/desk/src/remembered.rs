@@ -91,13 +91,21 @@ impl Remembered {
             RecordStatus::Completed => true,
             RecordStatus::Failed => self.failed == FailedPolicy::Replay,
         };
-        if let Some(answers) = self.answers.as_ref().filter(|_| final_for_ever) {
-            let finished = Finished {
-                fingerprint: record.fingerprint,
-                answer: record.answer.clone(),
-                expires_at: record.expires_at,
-            };
-            answers.insert(record.name.clone(), finished);
+        if final_for_ever {
+            self.note_final(&record.name, record.fingerprint, &record.answer, record.expires_at);
+        }
+    }
+
+    /// Remembers an answer of which somebody knows that it is committed, and never changes.
+    pub fn note_final(
+        &self,
+        name: &Name,
+        fingerprint: Fingerprint,
+        answer: &Answer,
+        expires_at: DateTime<Utc>,
+    ) {
+        if let Some(answers) = &self.answers {
+            answers.insert(name.clone(), Finished { fingerprint, answer: answer.clone(), expires_at });
         }
     }
 }

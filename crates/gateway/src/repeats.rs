@@ -1,6 +1,6 @@
 //! Stopping the bulk of repeats before they come to the database, with what several servers tell each other by Redis.
 //!
-//! Everything in it is a hint. An answer is given from Redis only with its [seal](seal), to the same client for the same
+//! Everything in it is a hint. An answer is given from Redis only with its [seal], to the same client for the same
 //! request, and never past its record's `expires_at`; anything else that Redis says, or does not say, costs a request some
 //! milliseconds at most, and then the desk decides. So nothing in Redis can be lost, old, forged or slow in a way that
 //! does an effect twice, or refuses one. In reading order:
@@ -79,8 +79,13 @@ pub struct Repeats {
 /// What the filter says to a request.
 #[derive(Debug)]
 pub enum Asked {
-    /// It was answered before, so.
-    Answered(Answer),
+    /// It was answered before, and its record is committed for ever.
+    Answered {
+        /// So.
+        answer: Answer,
+        /// When the record may be deleted, at the earliest.
+        expires_at: DateTime<Utc>,
+    },
     /// The desk shall decide. When it has, the [errand](Errand) is to be ended.
     Undecided(Errand),
 }
@@ -126,7 +131,7 @@ impl Repeats {
             }
             Looked::Undecided(outcome) => (outcome, Asked::Undecided(Errand { place, lease: None })),
             Looked::Sealed(sealed) => match self.seal.open(name, fingerprint, &sealed, now) {
-                Some(answer) => (Outcome::Answered, Asked::Answered(answer)),
+                Some((answer, expires_at)) => (Outcome::Answered, Asked::Answered { answer, expires_at }),
                 None => (Outcome::Unsealed, Asked::Undecided(Errand { place, lease: None })),
             },
         };
@@ -167,7 +172,7 @@ impl Repeats {
             tokio::time::sleep_until(next.into()).await;
             match node.look(place, deadline).await {
                 Some(again) => found = again,
-                None => return Looked::Undecided(Outcome::Unavailable),
+                None => return Looked::Undecided(Outcome::LeaseHeld),
             }
         }
     }

@@ -23,7 +23,7 @@ use crate::replays::ReplayConnection;
 use crate::request::Requests;
 use crate::spread::Picker;
 use crate::tally::{Live, Tally};
-use crate::{Error, Pace, Plan, Report, Work};
+use crate::{Error, Pace, Plan, Report, Target, Work};
 
 /// How often the progress is told.
 const TELL_EVERY: Duration = Duration::from_secs(1);
@@ -83,7 +83,10 @@ pub fn run(plan: &Plan, mut watch: impl FnMut(Progress)) -> Result<Report, Error
     let runtime = runtime()?;
     let run = new_name();
     let requests = Requests::new(&plan.target, &plan.api_key);
-    let address = runtime.block_on(resolve(plan))?;
+    let address = runtime.block_on(resolve(&plan.target))?;
+    let load_target = plan.load_target.as_ref().unwrap_or(&plan.target);
+    let load_requests = Requests::new(load_target, &plan.api_key);
+    let load_address = runtime.block_on(resolve(load_target))?;
 
     let account_ids = runtime.block_on(open_accounts(plan, &run, address, &requests, &mut watch))?;
     let answered = match plan.work {
@@ -99,8 +102,8 @@ pub fn run(plan: &Plan, mut watch: impl FnMut(Progress)) -> Result<Report, Error
     let load = Load {
         plan,
         run: &run,
-        address,
-        requests: &requests,
+        address: load_address,
+        requests: &load_requests,
         account_ids: &account_ids,
         answered: &answered,
     };
@@ -139,7 +142,7 @@ pub(crate) fn with_accounts<R>(
     let name = new_name();
     let requests = Requests::new(&plan.target, &plan.api_key);
     runtime()?.block_on(async {
-        let address = resolve(plan).await?;
+        let address = resolve(&plan.target).await?;
         let account_ids = open_accounts(plan, &name, address, &requests, &mut watch).await?;
         work(Run { plan, name: &name, address, requests: &requests, account_ids: &account_ids }).await
     })
@@ -154,9 +157,9 @@ fn runtime() -> Result<Runtime, Error> {
 }
 
 /// Once, before the load: a resolver has no part in what is measured.
-async fn resolve(plan: &Plan) -> Result<SocketAddr, Error> {
-    let unresolved = |source| Error::Unresolved { target: plan.target.clone(), source };
-    let mut addresses = lookup_host(plan.target.endpoint()).await.map_err(unresolved)?;
+async fn resolve(target: &Target) -> Result<SocketAddr, Error> {
+    let unresolved = |source| Error::Unresolved { target: target.clone(), source };
+    let mut addresses = lookup_host(target.endpoint()).await.map_err(unresolved)?;
     addresses.next().ok_or_else(|| unresolved(std::io::ErrorKind::NotFound.into()))
 }
 

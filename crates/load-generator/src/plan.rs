@@ -12,6 +12,8 @@ use sqlx::postgres::PgConnectOptions;
 pub struct Plan {
     /// Where the requests go.
     pub target: Target,
+    /// Where the load itself goes, if that is another server on the same database than the one where it is prepared.
+    pub load_target: Option<Target>,
     /// The client's API key.
     pub api_key: String,
     /// When a request is sent.

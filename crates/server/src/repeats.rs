@@ -26,8 +26,8 @@ pub async fn ask(state: &AppState, name: &Name, fingerprint: Fingerprint) -> Ask
         return Asked::Undecided(Errand(None));
     }
     match repeats.ask(name, fingerprint, state.clock.now()).await {
-        gateway::repeats::Asked::Answered(answer) => {
-            state.desk.count_replayed(&answer);
+        gateway::repeats::Asked::Answered { answer, expires_at } => {
+            state.desk.note_replayed(name, fingerprint, &answer, expires_at);
             Asked::Answered(answer)
         }
         gateway::repeats::Asked::Undecided(errand) => {

@@ -54,6 +54,7 @@ impl Service {
 fn plan(address: SocketAddr) -> Plan {
     Plan {
         target: format!("http://{address}").parse().unwrap(),
+        load_target: None,
         api_key: demo::API_KEY.to_owned(),
         pace: Pace::Closed,
         work: Work::Orders { duplicates_percent: 0 },

@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use embedded_postgres::{Cluster, Settings};
-use program::{DEMO_KEY, Home};
+use program::{DEMO_KEY, Home, Server};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use sqlx::postgres::PgConnectOptions;
@@ -170,6 +170,16 @@ async fn a_second_signal_stops_at_once() {
     assert!(!home.postgres_runs());
 }
 
+/// Waits until a key that was revoked is refused.
+async fn is_refused(server: &Server, key: &str) {
+    let deadline = Instant::now() + Duration::from_secs(3);
+    let mut tries = interval(Duration::from_millis(50));
+    while server.get("/v1/accounts", key).await.status() != StatusCode::UNAUTHORIZED {
+        assert!(Instant::now() < deadline, "a revoked key is still taken");
+        tries.tick().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_is_made_and_revoked_beside_a_running_server() {
     let home = Home::new();
@@ -187,13 +197,26 @@ async fn a_client_is_made_and_revoked_beside_a_running_server() {
     assert!(listed.stdout.contains("demo ") && listed.stdout.contains("tea-shop "), "{listed:?}");
     assert!(!listed.stdout.contains(key));
 
+    let made = home.run(&["client", "key", "tea-shop", "--scope", "orders:read"]).await;
+    let reader = made.stdout.trim_end();
+    assert_eq!(server.get("/v1/orders", reader).await.status(), StatusCode::OK);
+    assert_eq!(server.get("/v1/accounts", reader).await.status(), StatusCode::FORBIDDEN);
+    let unknown = home.run(&["client", "key", "tea-shop", "--scope", "orders:all"]).await;
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    let keys = home.run(&["client", "keys", "tea-shop"]).await;
+    let line = keys.stdout.lines().find(|line| line.ends_with("orders:read")).expect("the second key");
+    let id = line.split(' ').next().expect("an id");
+    assert!(home.run(&["client", "revoke", "tea-shop", "--key", id]).await.success());
+    is_refused(&server, reader).await;
+    assert_eq!(server.get("/v1/accounts", key).await.status(), StatusCode::OK, "the other key is good");
+    assert_eq!(
+        home.run(&["client", "revoke", "tea-shop", "--key", id]).await.code,
+        Some(1),
+        "it was good once"
+    );
+
     assert!(home.run(&["client", "revoke", "tea-shop"]).await.success());
-    let deadline = Instant::now() + Duration::from_secs(3);
-    let mut tries = interval(Duration::from_millis(50));
-    while server.get("/v1/accounts", key).await.status() != StatusCode::UNAUTHORIZED {
-        assert!(Instant::now() < deadline, "a revoked key is still taken");
-        tries.tick().await;
-    }
+    is_refused(&server, key).await;
     assert_eq!(home.run(&["client", "revoke", "coffee-shop"]).await.code, Some(1));
 
     assert!(server.stop("TERM").await.success());

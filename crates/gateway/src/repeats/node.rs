@@ -145,35 +145,43 @@ impl Node {
         question.cmd("GET").arg(&place.key);
         let mut connection = self.connection.clone();
         let asking = async { question.query_async::<(Option<Vec<u8>>,)>(&mut connection).await };
-        Some(self.answered(deadline, asking).await?.0.map(Value::read))
+        match timeout_at(deadline.into(), asking).await {
+            Ok(answer) => Some(self.answered(answer)?.0.map(Value::read)),
+            Err(_) => {
+                self.note_failure(None);
+                None
+            }
+        }
     }
 
-    /// What is known of a name. `None` if Redis does not say in time.
+    /// What is known of a name now. `None` if Redis does not say in time, which is no failure of its own: it has been
+    /// asked before within that time, and has answered.
     pub(super) async fn look(&self, place: &Place, deadline: Instant) -> Option<Option<Value>> {
         let mut question = redis::cmd("GET");
         question.arg(&place.key);
         let mut connection = self.connection.clone();
         let asking = async { question.query_async::<Option<Vec<u8>>>(&mut connection).await };
-        Some(self.answered(deadline, asking).await?.map(Value::read))
+        let answer = timeout_at(deadline.into(), asking).await.ok()?;
+        Some(self.answered(answer)?.map(Value::read))
     }
 
-    async fn answered<T>(
-        &self,
-        deadline: Instant,
-        asking: impl Future<Output = RedisResult<T>>,
-    ) -> Option<T> {
-        let fault = match timeout_at(deadline.into(), asking).await {
-            Ok(Ok(answer)) => {
+    fn answered<T>(&self, answer: RedisResult<T>) -> Option<T> {
+        match answer {
+            Ok(answer) => {
                 self.looking.note_success();
-                return Some(answer);
+                Some(answer)
             }
-            Ok(Err(error)) => Some(error),
-            Err(_) => None,
-        };
-        if self.looking.note_failure(Instant::now()) {
-            warn("is not asked for a while: the desk decides alone", fault.as_ref());
+            Err(error) => {
+                self.note_failure(Some(&error));
+                None
+            }
         }
-        None
+    }
+
+    fn note_failure(&self, error: Option<&RedisError>) {
+        if self.looking.note_failure(Instant::now()) {
+            warn("is not asked for a while: the desk decides alone", error);
+        }
     }
 
     /// Sends something on its way, unless too much waits already.

@@ -65,15 +65,15 @@ impl Seal {
         (bytes.len() <= SEALED_BYTES_MAX).then_some(bytes)
     }
 
-    /// The answer that a request was given, if these bytes are its own, sealed here, and its record cannot have been
-    /// deleted yet. Seals are compared in constant time.
+    /// The answer that a request was given, and the time until which its record is kept, if these bytes are its own, sealed
+    /// here, and that time is not over. Seals are compared in constant time.
     pub fn open(
         &self,
         name: &Name,
         fingerprint: Fingerprint,
         bytes: &[u8],
         now: DateTime<Utc>,
-    ) -> Option<Answer> {
+    ) -> Option<(Answer, DateTime<Utc>)> {
         let (fields, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL_BYTES)?)?;
         let fits = |secret| over(secret, name, fingerprint, fields).verify_slice(seal).is_ok();
         if !fits(&self.newest) && !self.before.as_ref().is_some_and(fits) {
@@ -85,12 +85,13 @@ impl Seal {
         let (has_location, rest) = rest.split_first()?;
         let (location, body) = take_text(rest)?;
         let expires_at = DateTime::from_timestamp_millis(i64::from_be_bytes(*expires_at))?;
-        (now < expires_at).then(|| Answer {
+        let answer = Answer {
             status: u16::from_be_bytes(*status),
             content_type: content_type.to_owned().into(),
             location: (*has_location == 1).then(|| location.to_owned()),
             body: Bytes::copy_from_slice(body),
-        })
+        };
+        (now < expires_at).then_some((answer, expires_at))
     }
 }
 
@@ -166,7 +167,7 @@ mod tests {
             let answer = answer(location);
             let sealed = ours().seal(&name(1, "k"), request("a"), &answer, later(60)).unwrap();
             let open = |name: &Name, request, now| ours().open(name, request, &sealed, now);
-            assert_eq!(open(&name(1, "k"), request("a"), later(59)), Some(answer));
+            assert_eq!(open(&name(1, "k"), request("a"), later(59)), Some((answer, later(60))));
             assert_eq!(open(&name(1, "k"), request("a"), later(60)), None, "past its time");
             assert_eq!(open(&name(2, "k"), request("a"), NOW), None, "to another client");
             assert_eq!(open(&name(1, "l"), request("a"), NOW), None, "under another key");

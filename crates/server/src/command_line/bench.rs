@@ -22,6 +22,10 @@ pub struct BenchOptions {
     /// The server
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     target: Target,
+    /// Where the load goes, if elsewhere: another server on the same database. Accounts, and orders to be replayed, are
+    /// prepared at --target
+    #[arg(long, value_name = "URL", conflicts_with_all = ["stock", "life"])]
+    load_target: Option<Target>,
     /// The client's API key
     #[arg(long, env = "ONEFOLD_API_KEY", hide_env_values = true, value_name = "KEY", default_value = demo::API_KEY)]
     api_key: String,
@@ -143,6 +147,7 @@ impl BenchOptions {
         let database = options.database_url().map(PgConnectOptions::from_str).transpose();
         Ok(Plan {
             target: self.target.clone(),
+            load_target: self.load_target.clone(),
             api_key: self.api_key()?,
             pace: match (self.mode, self.rate) {
                 (Mode::Closed, None) => Pace::Closed,

@@ -3,8 +3,8 @@
 use anyhow::{Context, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Subcommand;
-use client::store::ClientLine;
-use client::{ApiKey, ClientId, Scope, Scopes};
+use client::store::{ClientLine, KeyLine};
+use client::{ApiKey, ApiKeyHash, ClientId, Scope, Scopes};
 use desk::{Clock, SystemClock};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
@@ -39,10 +39,18 @@ pub enum ClientCommand {
     },
     /// List the clients
     List,
-    /// Revoke every API key of a client
+    /// List the API keys of a client: their ids, and what they are good for
+    Keys {
+        /// The client's name
+        name: String,
+    },
+    /// Revoke every API key of a client, or one
     Revoke {
         /// The client's name
         name: String,
+        /// The id of the one key, as `onefold client keys` shows it
+        #[arg(long, value_name = "ID")]
+        key: Option<String>,
     },
 }
 
@@ -67,20 +75,35 @@ async fn act(command: ClientCommand, owner: &PgConnectOptions) -> anyhow::Result
     match command {
         ClientCommand::Create { name, scopes } => {
             let key = create(&mut connection, &name, &Scopes::named(scopes), now).await?;
-            tell(&format!("The API key of {name}; it is shown only now:"));
-            print_line(key.reveal())?;
+            show_once(&name, &key)?;
         }
         ClientCommand::Key { name, scopes } => {
             let key = add_key(&mut connection, &name, &Scopes::named(scopes), now).await?;
-            tell(&format!("The API key of {name}; it is shown only now:"));
-            print_line(key.reveal())?;
+            show_once(&name, &key)?;
         }
         ClientCommand::List => {
             for line in table(&client::store::list_clients(&mut connection).await?) {
                 print_line(&line)?;
             }
         }
-        ClientCommand::Revoke { name } => {
+        ClientCommand::Keys { name } => {
+            let id = find(&mut connection, &name).await?;
+            for line in keys_table(&client::store::list_keys(&mut connection, id).await?) {
+                print_line(&line)?;
+            }
+        }
+        ClientCommand::Revoke { name, key: Some(key) } => {
+            let id = find(&mut connection, &name).await?;
+            if !client::store::revoke_key(&mut connection, id, &key, now).await? {
+                bail!(
+                    "{name} has no good key with the id {key}: `onefold client keys {name}` shows those that there are"
+                );
+            }
+            tell(&format!(
+                "The API key {key} of {name} is revoked; a running server may take it for a second yet."
+            ));
+        }
+        ClientCommand::Revoke { name, key: None } => {
             let revoked = revoke(&mut connection, &name, now).await?;
             tell(&format!(
                 "{revoked} API keys of {name} are revoked; a running server may take them for a second yet."
@@ -89,6 +112,11 @@ async fn act(command: ClientCommand, owner: &PgConnectOptions) -> anyhow::Result
     }
     connection.close().await?;
     Ok(())
+}
+
+fn show_once(name: &str, key: &ApiKey) -> anyhow::Result<()> {
+    tell(&format!("The API key {} of {name}; it is shown only now:", key.hash().id()));
+    print_line(key.reveal())
 }
 
 /// A client with its first key: both are there, or neither.
@@ -164,6 +192,18 @@ fn table(clients: &[ClientLine]) -> Vec<String> {
     std::iter::once(line("NAME", "CREATED", "KEYS", "REVOKED", "ID")).chain(rows).collect()
 }
 
+fn keys_table(keys: &[KeyLine]) -> Vec<String> {
+    let time = |time: &DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let line = |id: &str, created: &str, revoked: &str, scopes: &str| {
+        format!("{id:width$}  {created:20}  {revoked:20}  {scopes}", width = ApiKeyHash::ID_DIGITS)
+    };
+    let rows = keys.iter().map(|key| {
+        let scopes = key.scopes.words().map_or("everything".to_owned(), |words| words.join(" "));
+        line(&key.id, &time(&key.created_at), &key.revoked_at.as_ref().map_or("–".to_owned(), time), &scopes)
+    });
+    std::iter::once(line("ID", "CREATED", "REVOKED", "GOOD FOR")).chain(rows).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,6 +234,28 @@ mod tests {
                 "NAME      CREATED               KEYS  REVOKED  ID",
                 "demo      2026-03-04T05:06:07Z     1        0  00000000-0000-0000-0000-000000000000",
                 "tea-shop  2026-03-04T05:06:07Z    12        3  00000000-0000-0000-0000-000000000000",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_keys_are_a_table_that_tells_what_each_is_good_for() {
+        let created_at = "2026-03-04T05:06:07Z".parse().unwrap();
+        let key = |id: &str, scopes: &[Scope], revoked_at| KeyLine {
+            id: id.to_owned(),
+            scopes: Scopes::named(scopes.iter().copied()),
+            created_at,
+            revoked_at,
+        };
+        assert_eq!(
+            keys_table(&[
+                key("ba7816bf8f01", &[], Some(created_at)),
+                key("0123456789ab", &[Scope::OrdersWrite, Scope::OrdersRead], None),
+            ]),
+            [
+                "ID            CREATED               REVOKED               GOOD FOR",
+                "ba7816bf8f01  2026-03-04T05:06:07Z  2026-03-04T05:06:07Z  everything",
+                "0123456789ab  2026-03-04T05:06:07Z  –                     orders:read orders:write",
             ]
         );
     }
