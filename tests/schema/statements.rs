@@ -43,6 +43,7 @@ const ADMINISTRATION: [(&str, &str); 3] = [
     ("client/src/store.rs", "INSERT_CLIENT"),
     ("client/src/store.rs", "INSERT_API_KEY"),
     ("client/src/store.rs", "REVOKE_KEYS"),
+    ("client/src/store.rs", "REVOKE_KEY"),
 ];
 
 fn files_with_statements(folder: &Path, found: &mut Vec<(String, Vec<String>)>) {

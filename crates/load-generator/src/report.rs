@@ -235,6 +235,7 @@ mod tests {
     fn report(audit: Option<Audit>) -> Report {
         let plan = Plan {
             target: "http://127.0.0.1:1".parse().unwrap(),
+            load_target: None,
             api_key: "k".to_owned(),
             pace: Pace::Closed,
             work: Work::Orders { duplicates_percent: 0 },
