@@ -39,7 +39,7 @@ const BESIDE_THE_SERVICE: [&str; 3] =
     ["/crates/audit/", "/crates/load-generator/", "/crates/reconciliation/"];
 
 /// Statements of administration, which the service's role may not run.
-const ADMINISTRATION: [(&str, &str); 3] = [
+const ADMINISTRATION: [(&str, &str); 4] = [
     ("client/src/store.rs", "INSERT_CLIENT"),
     ("client/src/store.rs", "INSERT_API_KEY"),
     ("client/src/store.rs", "REVOKE_KEYS"),
