@@ -9,6 +9,7 @@
 #   require_prometheus   prometheus and promtool, of which alerts and dashboard are asked
 #   require_nats         nats-server, one of the brokers that the tests run events through
 #   require_rabbitmq     rabbitmq-server, the other
+#   require_redis        redis-server, which the tests of the filter for repeats start
 #   require_python       python3 with its modules venv and ensurepip, in which Schemathesis runs
 #   require_postgresql   initdb, pg_ctl and postgres, of a version that Onefold starts
 #
