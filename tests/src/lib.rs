@@ -43,7 +43,8 @@ pub fn long() -> bool {
 }
 
 /// The variables that a service under test must not inherit: it runs as on a machine where none is set.
-pub const SERVICE_VARIABLES: [&str; 9] = [
+pub const SERVICE_VARIABLES: [&str; 10] = [
+    "DATABASE_PASSWORD_FILE",
     "DATABASE_URL",
     "ONEFOLD_CONFIG",
     "ONEFOLD_DATA_DIR",

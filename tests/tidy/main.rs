@@ -4,6 +4,7 @@
 //! that show it catching a bad sample and passing a good one. `CONTRIBUTING.md` says why the rules are there.
 
 mod arrows;
+mod compose;
 mod documents;
 mod failpoints;
 mod leftovers;
@@ -124,6 +125,17 @@ fn required_files_are_present() {
 #[test]
 fn nothing_ties_the_tree_to_one_machine() {
     check(|tree| tree.files().flat_map(portability::no_machine_paths_or_registry_hosts).collect());
+}
+
+#[test]
+fn the_containers_are_pinned_have_their_files_and_no_secret_in_their_variables() {
+    check(|tree| {
+        let Some(file) = tree.file("docker-compose.yml") else { return Vec::new() };
+        let mut faults = compose::images_are_pinned(file);
+        faults.extend(compose::mounts_exist(file, tree));
+        faults.extend(compose::secrets_are_files(file));
+        faults
+    });
 }
 
 fn check(rule: impl Fn(&Tree) -> Vec<Fault>) {

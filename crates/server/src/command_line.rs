@@ -32,6 +32,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use sqlx::postgres::PgConnectOptions;
 use tokio::runtime::Handle;
 
 use crate::configuration::Configuration;
@@ -97,6 +98,9 @@ pub struct Options {
     /// The PostgreSQL to use, as postgres://USER:PASSWORD@HOST/DATABASE; without it, a private one is run
     #[arg(long, global = true, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database_url: Option<String>,
+    /// A file with the password for --database-url, in place of one in the URL
+    #[arg(long, global = true, env = "DATABASE_PASSWORD_FILE", value_name = "FILE", value_parser = path())]
+    pub database_password_file: Option<PathBuf>,
     /// Where the private PostgreSQL keeps its data [default: .onefold]
     #[arg(long, global = true, env = "ONEFOLD_DATA_DIR", value_name = "DIRECTORY", value_parser = path())]
     pub data_dir: Option<PathBuf>,
@@ -125,6 +129,16 @@ impl Options {
     /// The database's URL. A variable that is set to nothing counts as not set.
     pub fn database_url(&self) -> Option<&str> {
         self.database_url.as_deref().filter(|url| !url.is_empty())
+    }
+
+    /// How to connect to the database that was named, with the password of its file.
+    pub fn database(&self) -> anyhow::Result<Option<PgConnectOptions>> {
+        let password = self.database_password_file.as_deref().filter(|path| !path.as_os_str().is_empty());
+        match (self.database_url(), password) {
+            (Some(url), Some(file)) => Ok(Some(database::given(url)?.password(&database::password(file)?))),
+            (Some(url), None) => database::given(url).map(Some),
+            (None, _) => Ok(None),
+        }
     }
 
     /// The data directory that was asked for.

@@ -6,12 +6,11 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use load_generator::generator::Progress;
 use load_generator::{Pace, Plan, Report, Sale, Spread, Target, Work, life, sale};
 use serde::Serialize;
-use sqlx::postgres::PgConnectOptions;
 
 use super::{Options, print_line, tell};
 use crate::demo;
@@ -144,7 +143,6 @@ impl BenchOptions {
     }
 
     fn plan(&self, options: &Options) -> anyhow::Result<Plan> {
-        let database = options.database_url().map(PgConnectOptions::from_str).transpose();
         Ok(Plan {
             target: self.target.clone(),
             load_target: self.load_target.clone(),
@@ -169,7 +167,7 @@ impl BenchOptions {
             measured: Duration::from_secs(self.seconds),
             accounts: usize::try_from(self.accounts)?,
             // Nothing of the URL stands in the error: it may hold a password.
-            database: database.context("--database-url (DATABASE_URL) cannot be read")?,
+            database: options.database()?,
             audit: self.audit,
         })
     }

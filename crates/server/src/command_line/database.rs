@@ -1,5 +1,6 @@
 //! The database that a command works on.
 
+use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
@@ -48,9 +49,8 @@ impl OpenDatabase {
         options: &Options,
         configuration: &Configuration,
     ) -> anyhow::Result<Self> {
-        match options.database_url() {
-            Some(url) => {
-                let options = given(url)?;
+        match options.database()? {
+            Some(options) => {
                 let wait = Duration::from_millis(u64::from(configuration.database.start_wait_ms));
                 reaching::reach(&options, wait).await?;
                 Ok(Self { options, cluster: None })
@@ -129,13 +129,23 @@ enum WhenMissing {
 }
 
 /// The options of a URL. Nothing of it stands in an error: it may hold a password.
-fn given(url: &str) -> anyhow::Result<PgConnectOptions> {
+pub fn given(url: &str) -> anyhow::Result<PgConnectOptions> {
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         bail!("--database-url (DATABASE_URL) must begin with postgres://");
     }
     PgConnectOptions::from_str(url).context(
         "--database-url (DATABASE_URL) is not of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE",
     )
+}
+
+/// The password in a file, whose last line may end as lines do.
+pub fn password(file: &Path) -> anyhow::Result<String> {
+    let name = format!("the file of --database-password-file (DATABASE_PASSWORD_FILE), {},", file.display());
+    let text = fs::read_to_string(file).with_context(|| format!("{name} cannot be read"))?;
+    match text.trim_end_matches(['\r', '\n']) {
+        "" => bail!("{name} is empty: write the password into it, or leave the file out"),
+        password => Ok(password.to_owned()),
+    }
 }
 
 async fn embedded(

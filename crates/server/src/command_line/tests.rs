@@ -1,4 +1,7 @@
+use std::fs;
+
 use clap::CommandFactory;
+use sqlx::ConnectOptions;
 
 use super::*;
 
@@ -40,6 +43,25 @@ fn a_value_that_is_empty_counts_as_not_given() {
     assert_eq!(options.database_url(), None);
     assert_eq!(options.data_dir(), None);
     assert_eq!(options.configuration().unwrap(), Configuration::default());
+}
+
+#[test]
+fn the_password_of_a_file_is_that_of_the_url_and_a_file_without_one_stops_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("password");
+    let database = || {
+        let url = ["--database-url", "postgres://shop@db:5432/books", "--database-password-file"];
+        parse(&[&url[..], &[file.to_str().unwrap()]].concat()).options.database()
+    };
+    let missing = format!("{:#}", database().unwrap_err());
+    assert!(missing.contains("cannot be read") && missing.contains("DATABASE_PASSWORD_FILE"), "{missing}");
+    fs::write(&file, "\n").unwrap();
+    assert!(database().unwrap_err().to_string().contains("is empty"));
+    fs::write(&file, "p w:@/\n").unwrap();
+    let url = database().unwrap().unwrap().to_url_lossy();
+    assert_eq!((url.username(), url.password()), ("shop", Some("p%20w%3A%40%2F")));
+    let embedded = parse(&["--database-password-file", file.to_str().unwrap()]).options;
+    assert!(embedded.database().unwrap().is_none());
 }
 
 #[test]
