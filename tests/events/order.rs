@@ -28,6 +28,7 @@ async fn write(connection: &mut PgConnection, aggregate: Uuid, sequence: i64) ->
         sequence,
         data: serde_json::json!({}),
         occurred_at: SystemClock.now(),
+        traceparent: None,
     };
     let mut arguments = PgArguments::default();
     store::bind_inserts(&mut arguments, slice::from_ref(&event)).map_err(anyhow::Error::from_boxed)?;

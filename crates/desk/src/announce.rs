@@ -92,6 +92,7 @@ pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<
         sequence,
         data,
         occurred_at: now,
+        traceparent: None,
     })
 }
 

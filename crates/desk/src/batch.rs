@@ -219,7 +219,10 @@ impl Bench {
             let client = job.request.name.client_id;
             // Every attempt draws the same ids.
             let mut ids = job.ids.clone();
-            let Decision { outcome, changes } = decide(&set, client, &job.request.command, &mut ids, now);
+            let Decision { outcome, mut changes } = decide(&set, client, &job.request.command, &mut ids, now);
+            for event in &mut changes.events {
+                event.traceparent.clone_from(&job.traceparent);
+            }
             set.apply(changes, &origin_of(&job.request.name, &outcome));
             let record = self.record(&job, &outcome, now);
             let again = job.failed_before.is_some();

@@ -166,10 +166,22 @@ impl Desk {
     /// A request whose name is being run is told so at once, or, with `wait`, waits so long for the first one's
     /// answer. Dropping the returned future changes nothing: what was taken runs on.
     pub async fn submit(&self, request: Request, wait: Option<Duration>) -> Reply {
+        self.submit_in(None, request, wait).await
+    }
+
+    /// The same, in a trace: the `traceparent` of what asks, in the words of
+    /// [Trace Context](https://www.w3.org/TR/trace-context/). The events of the effect carry it on. It is no part of what is
+    /// asked: a repetition in another trace is the same request.
+    pub async fn submit_in(
+        &self,
+        traceparent: Option<&str>,
+        request: Request,
+        wait: Option<Duration>,
+    ) -> Reply {
         let deadline = wait.map(|wait| Instant::now() + wait);
         let mut waited = false;
         let answered = loop {
-            let answered = self.ask(&request, deadline, &mut waited).await;
+            let answered = self.ask(&request, traceparent, deadline, &mut waited).await;
             let Some(deadline) = deadline else { break answered };
             if answered != Answered::InProgress || Instant::now() >= deadline {
                 break answered;
@@ -185,7 +197,13 @@ impl Desk {
     }
 
     /// Asks once: runs the request, or waits for the same one in this process.
-    async fn ask(&self, request: &Request, deadline: Option<Instant>, waited: &mut bool) -> Answered {
+    async fn ask(
+        &self,
+        request: &Request,
+        traceparent: Option<&str>,
+        deadline: Option<Instant>,
+        waited: &mut bool,
+    ) -> Answered {
         loop {
             let now = self.0.clock.now();
             match self.0.remembered.recall(&request.name, request.fingerprint, now) {
@@ -196,7 +214,7 @@ impl Desk {
             let entered = self.0.in_flight.enter(&request.name, request.fingerprint, request.operation, now);
             let (same_request, first) = match entered {
                 Entered::First(ticket, awaited) => {
-                    self.enqueue(request.clone(), now, ticket);
+                    self.enqueue(request.clone(), traceparent, now, ticket);
                     return awaited.answer().await;
                 }
                 Entered::Occupied { same_request, awaited } => (same_request, awaited),
@@ -236,13 +254,14 @@ impl Desk {
         }
     }
 
-    fn enqueue(&self, request: Request, now: DateTime<Utc>, ticket: Ticket) {
+    fn enqueue(&self, request: Request, traceparent: Option<&str>, now: DateTime<Utc>, ticket: Ticket) {
         let lanes = self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.is_empty() {
             return ticket.answer(Answered::Unavailable);
         }
         let lane = lane_of(&request, lanes.len());
-        let job = Job::new(request, Ids::beginning_with(new_id()), now, ticket);
+        let job =
+            Job::new(request, traceparent.map(str::to_owned), Ids::beginning_with(new_id()), now, ticket);
         match lanes[lane].try_send(job) {
             Ok(()) => {
                 self.0.metrics.queued.inc();

@@ -44,12 +44,20 @@ pub struct Job {
     pub standing: Standing,
     /// The record of a refusal that is tried again.
     pub failed_before: Option<Record>,
+    /// The trace that it came in, which its events carry on.
+    pub traceparent: Option<String>,
     ticket: Ticket,
 }
 
 impl Job {
     /// A request that has just come.
-    pub fn new(request: Request, ids: Ids, asked_at: DateTime<Utc>, ticket: Ticket) -> Self {
+    pub fn new(
+        request: Request,
+        traceparent: Option<String>,
+        ids: Ids,
+        asked_at: DateTime<Utc>,
+        ticket: Ticket,
+    ) -> Self {
         Self {
             request,
             ids,
@@ -57,6 +65,7 @@ impl Job {
             queued_at: Instant::now(),
             standing: Standing::Fresh,
             failed_before: None,
+            traceparent,
             ticket,
         }
     }

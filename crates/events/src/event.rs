@@ -42,4 +42,6 @@ pub struct Event {
     pub data: serde_json::Value,
     /// When it was decided.
     pub occurred_at: DateTime<Utc>,
+    /// The trace that it was caused in ([W3C Trace Context](https://www.w3.org/TR/trace-context/)), if there is one.
+    pub traceparent: Option<String>,
 }

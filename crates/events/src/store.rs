@@ -26,16 +26,19 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("NOTE_PRUNED", NOTE_PRUNED),
 ];
 
-/// Adds events: `$1` to `$8`, see [`bind_inserts`]. Returns a row for each.
+/// Adds events: `$1` to `$9`, see [`bind_inserts`]. Returns a row for each.
 pub const INSERT: &str = "
     INSERT INTO outbox_events (
-        client_id, event_id, event_type, aggregate_type, aggregate_id, sequence, data, occurred_at
+        client_id, event_id, event_type, aggregate_type, aggregate_id, sequence, data, occurred_at, traceparent
     )
     SELECT u.client_id, u.event_id, u.event_type, u.aggregate_type, u.aggregate_id, u.sequence, u.data::json,
-           u.occurred_at
+           u.occurred_at, u.traceparent
     FROM unnest(
-        $1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::text[], $8::timestamptz[]
-    ) AS u (client_id, event_id, event_type, aggregate_type, aggregate_id, sequence, data, occurred_at)
+        $1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::uuid[], $6::bigint[], $7::text[], $8::timestamptz[],
+        $9::text[]
+    ) AS u (
+        client_id, event_id, event_type, aggregate_type, aggregate_id, sequence, data, occurred_at, traceparent
+    )
     RETURNING 1";
 
 /// Binds [`INSERT`]'s parameters.
@@ -51,6 +54,7 @@ pub fn bind_inserts(arguments: &mut PgArguments, events: &[Event]) -> Result<(),
     arguments.add(column(events, |e| e.sequence))?;
     arguments.add(column(events, |e| e.data.to_string()))?;
     arguments.add(column(events, |e| e.occurred_at))?;
+    arguments.add(column(events, |e| e.traceparent.as_deref()))?;
     Ok(())
 }
 

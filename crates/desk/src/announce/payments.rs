@@ -50,6 +50,7 @@ fn of_order(event_type: &'static str, order: &Order, ids: &mut Ids, now: DateTim
         sequence: order.version,
         data: order_data(order),
         occurred_at: now,
+        traceparent: None,
     }
 }
 
@@ -69,6 +70,7 @@ fn of_alert(
         sequence,
         data: alert_data(alert),
         occurred_at: now,
+        traceparent: None,
     }
 }
 

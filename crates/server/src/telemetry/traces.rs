@@ -79,7 +79,7 @@ pub fn asked(span: &Span, fault: Option<&'static str>) {
     }
 }
 
-/// Asks the desk for an effect, in a span of its own.
+/// Asks the desk for an effect, in a span of its own, which the events that follow carry on.
 pub async fn submit(desk: &Desk, request: desk::Request, wait: Option<Duration>) -> Reply {
     let span = info_span!(
         target: TARGET,
@@ -88,7 +88,8 @@ pub async fn submit(desk: &Desk, request: desk::Request, wait: Option<Duration>)
         onefold.operation = request.operation,
         onefold.answered = Empty,
     );
-    let reply = desk.submit(request, wait).instrument(span.clone()).await;
+    let traceparent = span.in_scope(traceparent);
+    let reply = desk.submit_in(traceparent.as_deref(), request, wait).instrument(span.clone()).await;
     span.record("onefold.answered", word_of(&reply.answered));
     reply
 }
