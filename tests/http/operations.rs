@@ -32,6 +32,24 @@ async fn readyz_is_503_while_a_migration_is_missing_and_healthz_is_not() -> anyh
 }
 
 #[tokio::test]
+async fn readyz_stays_200_while_the_broker_is_away_and_names_it() -> anyhow::Result<()> {
+    let nobody = "nats://127.0.0.1:1".parse()?;
+    let server = TestServer::start_with(new_database().await?, |settings| settings.broker = nobody).await?;
+    let ready = server.anonymous().get("/readyz").await?;
+    assert_eq!(expect::ok(&ready)["degraded"], serde_json::json!([]));
+    expect::created(&server.demo.order("an-event", "1.00").await?);
+    let asking = async {
+        loop {
+            let ready = server.anonymous().get("/readyz").await?;
+            if expect::ok(&ready)["degraded"] == serde_json::json!(["broker"]) {
+                return anyhow::Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), asking).await?
+}
+
+#[tokio::test]
 async fn metrics_count_requests_by_route_and_never_by_id() -> anyhow::Result<()> {
     let server = TestServer::start().await?;
     expect::created(&server.demo.order("metrics-key", "1.00").await?);

@@ -4,6 +4,8 @@ use onefold_tests::collector::{Collector, Told};
 use onefold_tests::database::new_database;
 use onefold_tests::http::{ALICE, Exchange, order_body};
 use serde_json::{Value, json};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection, PgConnection};
 
 use crate::program::{Program, until, url_of};
 
@@ -16,7 +18,15 @@ const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
 
 async fn program(collector: &Collector, configuration: &str) -> anyhow::Result<Program> {
-    let url = url_of(&new_database().await?).await?;
+    program_on(&new_database().await?, collector, configuration).await
+}
+
+async fn program_on(
+    database: &PgConnectOptions,
+    collector: &Collector,
+    configuration: &str,
+) -> anyhow::Result<Program> {
+    let url = url_of(database).await?;
     let variables =
         [("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str()), ("OTEL_BSP_SCHEDULE_DELAY", "50")];
     Program::start_with(&url, configuration, &variables).await
@@ -63,6 +73,24 @@ async fn a_request_is_a_span_of_its_callers_trace_and_the_desks_work_a_part_of_i
     let line =
         lines.iter().find(|line| line["operation"] == "POST /v1/orders").expect("a line of the request");
     assert_eq!(line["trace_id"], TRACE);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_carries_the_trace_of_the_request_that_caused_it_and_a_repetition_causes_none()
+-> anyhow::Result<()> {
+    let collector = Collector::open().await?;
+    let database = new_database().await?;
+    let program = program_on(&database, &collector, "").await?;
+    order(&program, "told", &format!("00-{TRACE}-{CALLER}-01")).await?;
+    let other_trace = "0af7651916cd43dd8448eb211c80319c";
+    assert!(order(&program, "told", &format!("00-{other_trace}-{CALLER}-01")).await?.replayed());
+    let is_of_first = |span: &Told| span.name == "desk" && span.trace_id == TRACE;
+    let desk = the_span(&collector, "the desk's span", is_of_first).await;
+    let mut connection = PgConnection::connect_with(&database).await?;
+    let told = "SELECT traceparent FROM outbox_events WHERE event_type = 'onefold.order.paid.v1'";
+    let told: Vec<Option<String>> = sqlx::query_scalar(told).fetch_all(&mut connection).await?;
+    assert_eq!(told, [Some(desk.traceparent())]);
     Ok(())
 }
 

@@ -12,7 +12,7 @@
 //! broker that is away costs a batch in memory and a look every few seconds, for as long as it takes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -61,6 +61,7 @@ pub struct Lag {
     waiting: AtomicI64,
     oldest_age_ms: AtomicU64,
     published: AtomicU64,
+    broker_away: AtomicBool,
 }
 
 impl Lag {
@@ -72,6 +73,11 @@ impl Lag {
     /// The age of the oldest of those; zero if none waits.
     pub fn oldest_age(&self) -> Duration {
         Duration::from_millis(self.oldest_age_ms.load(Ordering::Relaxed))
+    }
+
+    /// Whether the broker has not taken what it was given last. Nothing is lost: events wait in the outbox.
+    pub fn broker_is_away(&self) -> bool {
+        self.broker_away.load(Ordering::Relaxed)
     }
 
     /// How many events this relay has published, repetitions included.
@@ -134,6 +140,8 @@ impl Relay {
         let mut faulty = false;
         while !stop.is_cancelled() {
             let Err(fault) = self.rounds(&stop, &mut faulty, &mut pause).await else { return };
+            let broker_away = matches!(fault, Fault::Broker(_) | Fault::TooSlow);
+            self.lag.broker_away.store(broker_away, Ordering::Relaxed);
             // Once, for it will fail alike in a moment.
             if !faulty {
                 faulty = true;
@@ -171,6 +179,7 @@ impl Relay {
                 tracing::info!("events are published again");
             }
             (*faulty, *pause) = (false, FAULT_PAUSE);
+            self.lag.broker_away.store(false, Ordering::Relaxed);
             self.now_and_then(&mut rounds, &clients).await?;
             settling = if left == Left::Unsettled { (settling * 2).min(PAUSE) } else { SETTLING_PAUSE };
             let rest = match left {

@@ -158,6 +158,7 @@ pub struct Metrics {
     alerts_open: Family<AlertLabel, Gauge>,
     books_differ: Gauge,
     books_audited_at: Gauge,
+    lag: Arc<Lag>,
 }
 
 impl Metrics {
@@ -177,6 +178,7 @@ impl Metrics {
             alerts_open: Family::default(),
             books_differ: Gauge::default(),
             books_audited_at: Gauge::default(),
+            lag: lag.clone(),
         };
         metrics.note_alerts(&[]);
         metrics.registered(desk, lag)
@@ -301,6 +303,11 @@ impl Metrics {
     pub fn note_audit(&self, differences: u64, taken_at: DateTime<Utc>) {
         self.books_differ.set(i64::try_from(differences).unwrap_or(i64::MAX));
         self.books_audited_at.set(taken_at.timestamp());
+    }
+
+    /// What is known of the outbox.
+    pub fn outbox(&self) -> &Lag {
+        &self.lag
     }
 
     /// Counts what happened to an issued key.

@@ -17,22 +17,25 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// The service can do its work.
 #[derive(Serialize, ToSchema, Debug)]
-#[schema(example = json!({ "status": "ready" }))]
+#[schema(example = json!({ "status": "ready", "degraded": [] }))]
 pub struct ReadyBody {
     /// Always `ready`.
     status: &'static str,
+    /// What is away that the service does without for a while: `broker`, for which events wait.
+    degraded: Vec<&'static str>,
 }
 
 /// Ask whether the service can do its work
 ///
-/// That is: the database can be reached, and every migration is applied.
+/// That is: the database can be reached, and every migration is applied. What it does without for a while is named, and it
+/// stays ready.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations", security(()),
     responses((status = 200, description = "It can.", body = ReadyBody))
 )]
 pub async fn readyz(State(state): State<AppState>) -> Result<Response, Problem> {
     match timeout(ANSWER_WITHIN, state.database.migrations_applied()).await {
-        Ok(Ok(true)) => Ok(ok(&ReadyBody { status: "ready" })),
+        Ok(Ok(true)) => Ok(ok(&ReadyBody { status: "ready", degraded: degraded(&state) })),
         Ok(Ok(false)) => Err(missing("migrations", "not every migration is applied; run onefold migrate")),
         Ok(Err(error)) => {
             tracing::warn!(error = %error, "not ready: the database cannot be reached");
@@ -43,6 +46,10 @@ pub async fn readyz(State(state): State<AppState>) -> Result<Response, Problem> 
             Err(missing("database", "the database does not answer in time"))
         }
     }
+}
+
+fn degraded(state: &AppState) -> Vec<&'static str> {
+    state.metrics.outbox().broker_is_away().then_some("broker").into_iter().collect()
 }
 
 fn missing(what: &str, detail: &str) -> Problem {
