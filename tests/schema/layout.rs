@@ -35,7 +35,9 @@ async fn the_tables_of_a_client_are_these() {
             "callback_deliveries",
             "collecting_accounts",
             "collecting_totals",
+            "daily_totals",
             "event_streams",
+            "events_set_aside",
             "hold_captures",
             "holds",
             "idempotency_records",
@@ -52,7 +54,9 @@ async fn the_tables_of_a_client_are_these() {
             "receipt_refunds",
             "refund_items",
             "refunds",
-            "skus"
+            "skus",
+            "webhook_deliveries",
+            "webhook_endpoints"
         ]
     );
 }

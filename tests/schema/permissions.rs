@@ -84,7 +84,9 @@ async fn the_service_has_these_rights_and_no_others() {
             ("clients", "SELECT"),
             ("collecting_accounts", "SELECT INSERT"),
             ("collecting_totals", "SELECT INSERT UPDATE DELETE"),
+            ("daily_totals", "SELECT INSERT UPDATE"),
             ("event_streams", "SELECT INSERT UPDATE"),
+            ("events_set_aside", "SELECT INSERT UPDATE"),
             ("hold_captures", "SELECT INSERT"),
             ("holds", "SELECT INSERT UPDATE"),
             ("idempotency_records", "SELECT INSERT UPDATE DELETE"),
@@ -102,6 +104,8 @@ async fn the_service_has_these_rights_and_no_others() {
             ("refund_items", "SELECT INSERT"),
             ("refunds", "SELECT INSERT"),
             ("skus", "SELECT INSERT UPDATE"),
+            ("webhook_deliveries", "SELECT INSERT UPDATE DELETE"),
+            ("webhook_endpoints", "SELECT"),
         ]
     );
 }

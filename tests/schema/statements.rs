@@ -17,11 +17,14 @@ const STORES: &[(&str, &[(&str, &str)])] = &[
     ("account/src/store/journal.rs", account::store::journal::STATEMENTS),
     ("account/src/store/movements.rs", account::store::movements::STATEMENTS),
     ("client/src/store.rs", client::store::STATEMENTS),
+    ("consumers/src/store.rs", consumers::store::STATEMENTS),
     ("desk/src/store.rs", desk::store::STATEMENTS),
     ("events/src/store.rs", events::store::STATEMENTS),
     ("history/src/store.rs", history::store::STATEMENTS),
     ("idempotency/src/store.rs", idempotency::store::STATEMENTS),
     ("inventory/src/store.rs", inventory::store::STATEMENTS),
+    ("notifications/src/store/deliveries.rs", notifications::store::deliveries::STATEMENTS),
+    ("notifications/src/store/endpoints.rs", notifications::store::endpoints::STATEMENTS),
     ("order/src/store.rs", order::store::STATEMENTS),
     ("order/src/store/items.rs", order::store::items::STATEMENTS),
     ("order/src/store/refunds.rs", order::store::refunds::STATEMENTS),
@@ -32,6 +35,7 @@ const STORES: &[(&str, &[(&str, &str)])] = &[
     ("payment-callback/src/store/payments.rs", payments::STATEMENTS),
     ("payment-callback/src/store/polls.rs", polls::STATEMENTS),
     ("payment-callback/src/store/receipts.rs", receipts::STATEMENTS),
+    ("reports/src/store.rs", reports::store::STATEMENTS),
 ];
 
 /// Programs that look at the books from outside, of whose statements nothing depends.
@@ -39,11 +43,14 @@ const BESIDE_THE_SERVICE: [&str; 3] =
     ["/crates/audit/", "/crates/load-generator/", "/crates/reconciliation/"];
 
 /// Statements of administration, which the service's role may not run.
-const ADMINISTRATION: [(&str, &str); 4] = [
+const ADMINISTRATION: [(&str, &str); 7] = [
     ("client/src/store.rs", "INSERT_CLIENT"),
     ("client/src/store.rs", "INSERT_API_KEY"),
     ("client/src/store.rs", "REVOKE_KEYS"),
     ("client/src/store.rs", "REVOKE_KEY"),
+    ("notifications/src/store/endpoints.rs", "INSERT_ENDPOINT"),
+    ("notifications/src/store/endpoints.rs", "SET_SECRETS"),
+    ("notifications/src/store/endpoints.rs", "DELETE_ENDPOINT"),
 ];
 
 fn files_with_statements(folder: &Path, found: &mut Vec<(String, Vec<String>)>) {
@@ -181,6 +188,8 @@ async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
         ("holds, locked", account::store::holds::LOAD_LOCKED, &["holds_pkey"]),
         ("skus", inventory::store::LOAD, &["skus_pkey"]),
         ("skus, locked", inventory::store::LOAD_LOCKED, &["skus_pkey"]),
+        ("daily totals", reports::store::LOAD, &["daily_totals_pkey"]),
+        ("daily totals, locked", reports::store::LOAD_LOCKED, &["daily_totals_pkey"]),
         ("payments", payments::LOAD, &["payments_pkey"]),
         ("payments, locked", payments::LOAD_LOCKED, &["payments_pkey"]),
         ("receipts", receipts::LOAD, &["payment_receipts_pkey"]),
@@ -212,6 +221,8 @@ async fn assert_found_by_their_keys(lane: &mut PgConnection, believing: &str) {
                 "holds_pkey",
                 "skus_pkey",
                 "skus_pkey",
+                "daily_totals_pkey",
+                "daily_totals_pkey",
             ],
         ),
     ] {
@@ -263,6 +274,8 @@ async fn what_a_batch_runs_finds_its_rows_by_their_keys_whatever_is_known_of_the
          FROM orders",
         "INSERT INTO skus
          SELECT client_id, 's', gen_random_uuid(), 'CNY', 1, 1, 0, 0, 1, now(), now() FROM accounts",
+        "INSERT INTO daily_totals
+         SELECT client_id, current_date, 'CNY', 'deposits', 1, 1, NULL, 1, now() FROM accounts",
         "INSERT INTO idempotency_records
          SELECT client_id, 'k', 'o', decode(repeat('00', 32), 'hex'), 1, 'failed', 1, NULL, 404, 'c', NULL, '',
                 now(), now(), now()
@@ -323,6 +336,7 @@ async fn rows_are_locked_in_the_order_of_their_keys() {
         (alerts::LOAD_LOCKED, "a.client_id, a.alert_id"),
         (account::store::holds::LOAD_LOCKED, "h.client_id, h.hold_id"),
         (inventory::store::LOAD_LOCKED, "s.client_id, s.sku"),
+        (reports::store::LOAD_LOCKED, "t.client_id, t.day, t.currency COLLATE \"C\", t.line COLLATE \"C\""),
     ] {
         let plan = generic_plan(&mut lane, load).await.expect("a plan");
         let place = |node: &str| plan.find(node).unwrap_or_else(|| panic!("no {node} in\n{plan}"));

@@ -59,6 +59,8 @@ pub fn request(key: &str, command: Command) -> Request {
         Command::RefundOrder { .. } => "POST /v1/orders/{id}/refunds",
         Command::SetSku { .. } => "PUT /v1/skus/{sku}",
         Command::Payment(_) => "POST /v1/callbacks/{endpoint}",
+        Command::Report(_) => "count event",
+        Command::Notify(_) => "notify",
     };
     Request {
         name: name(key),

@@ -13,6 +13,8 @@ const ARROWS: &[(&str, Option<&[&str]>)] = &[
     // It reads what the others write, and writes nothing.
     ("history", Some(&["money", "client", "account", "order"])),
     ("idempotency", Some(&["client"])),
+    ("reports", Some(&["money", "client"])),
+    ("notifications", Some(&["client"])),
     ("events", Some(&["client", "idempotency"])),
     (
         "desk",
@@ -25,12 +27,15 @@ const ARROWS: &[(&str, Option<&[&str]>)] = &[
             "payment-callback",
             "idempotency",
             "events",
+            "reports",
+            "notifications",
         ]),
     ),
     // Nothing that it audits: a mistake there must not be repeated here.
     ("audit", Some(&["money"])),
     // Likewise. What it reads of a provider's statement, it compares with the tables alone.
     ("reconciliation", Some(&["money"])),
+    ("consumers", Some(&["money", "client", "idempotency", "events", "reports", "notifications", "desk"])),
     ("saga", Some(&["desk", "events"])),
     ("gateway", Some(&["client", "idempotency"])),
     ("embedded-postgres", Some(&[])),

@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// Crates whose every file is rules, but for the store.
-const CRATES_OF_RULES: &[&str] = &["money", "account", "inventory", "order"];
+const CRATES_OF_RULES: &[&str] = &["money", "account", "inventory", "order", "reports", "notifications"];
 
 /// What a pure function cannot contain, and what to do instead.
 const IMPURE: &[(&str, &str)] = &[
@@ -56,6 +56,8 @@ const CRATES_WITHOUT_FLOATS: &[&str] = &[
     "payment-callback",
     "idempotency",
     "events",
+    "reports",
+    "consumers",
     "desk",
     "audit",
     "reconciliation",

@@ -229,6 +229,17 @@ pub const REFUND_ORDER: Operation = Operation::own("POST /v1/orders/{id}/refunds
 /// Makes or sets a sku, which is named and leaves no row for each time.
 pub const PUT_SKU: Operation = Operation::own("PUT /v1/skus/{sku}", "/v1/skus/");
 
+/// Counts what an event tells of to its day's totals, unless that day was computed from the books.
+pub const COUNT_EVENT: Operation =
+    Operation { name: "count event", path: "/v1/reports/daily/", has_own_effect: false };
+/// Computes a day's totals from the books, if the day is over.
+pub const REBUILD_DAY: Operation =
+    Operation { name: "rebuild day", path: "/v1/reports/daily/", has_own_effect: false };
+
+/// Writes down which endpoints of its client are to be told of an event. What was delivered is deleted some day.
+pub const NOTIFY: Operation =
+    Operation { name: "notify", path: "/v1/webhook-deliveries/", has_own_effect: false };
+
 /// Every operation that has an effect.
 pub const OPERATIONS: &[Operation] = &[
     OPEN_ACCOUNT,
@@ -252,6 +263,9 @@ pub const OPERATIONS: &[Operation] = &[
     EXPIRE_ORDER,
     REFUND_ORDER,
     PUT_SKU,
+    COUNT_EVENT,
+    REBUILD_DAY,
+    NOTIFY,
 ];
 
 /// The operation of that name.

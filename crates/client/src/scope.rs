@@ -25,6 +25,8 @@ pub enum Scope {
     AlertsRead,
     /// To decide what becomes of the money that an alert is about.
     AlertsResolve,
+    /// To look at what days come to.
+    ReportsRead,
     /// To ask what became of an idempotency key.
     KeysRead,
     /// To have idempotency keys made.
@@ -33,7 +35,7 @@ pub enum Scope {
 
 impl Scope {
     /// Every scope, in the order of the API.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::AccountsRead,
         Self::AccountsWrite,
         Self::OrdersRead,
@@ -43,6 +45,7 @@ impl Scope {
         Self::PaymentsRead,
         Self::AlertsRead,
         Self::AlertsResolve,
+        Self::ReportsRead,
         Self::KeysRead,
         Self::KeysWrite,
     ];
@@ -59,6 +62,7 @@ impl Scope {
             Self::PaymentsRead => "payments:read",
             Self::AlertsRead => "alerts:read",
             Self::AlertsResolve => "alerts:resolve",
+            Self::ReportsRead => "reports:read",
             Self::KeysRead => "keys:read",
             Self::KeysWrite => "keys:write",
         }

@@ -7,12 +7,13 @@ use chrono::{DateTime, Utc};
 use client::ClientId;
 use events::{Event, EventId};
 use inventory::Sku;
-use order::{Order, PaymentMethod, Refund};
+use order::{Order, OrderId, PaymentMethod, Refund};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::Outcome;
 use crate::ids::Ids;
+use crate::working_set::{Changes, WorkingSet};
 
 /// The event that tells of an outcome, unless the decision has told of itself.
 ///
@@ -80,6 +81,9 @@ pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<
         | Outcome::RefundNoted(_)
         | Outcome::AlertRaised(_)
         | Outcome::PaymentExpired(_)
+        | Outcome::EventCounted(_)
+        | Outcome::DayRebuilt(_)
+        | Outcome::WebhooksDue(_)
         | Outcome::NothingDue
         | Outcome::Refused(_) => return None,
     };
@@ -94,6 +98,24 @@ pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<
         occurred_at: now,
         traceparent: None,
     })
+}
+
+/// Adds to each event of an order what the order was before it, so that whoever adds events up needs no memory of the
+/// order, and no order among the events.
+pub fn tell_what_was(set: &WorkingSet, changes: &mut Changes) {
+    let Changes { events, orders, .. } = changes;
+    for event in events.iter_mut().filter(|event| event.aggregate_type == "order") {
+        let (client, id, version) = (event.client_id, OrderId(event.aggregate_id), event.sequence - 1);
+        let earlier = orders.iter().find(|order| order.id == id && order.version == version);
+        let before = earlier.or_else(|| set.order(client, id).filter(|order| order.version == version));
+        event.data["previous"] = before.map_or(Value::Null, |order| {
+            json!({
+                "captured_amount": order.captured_amount.to_string(),
+                "refunded_amount": order.refunded_amount.to_string(),
+                "status": order.status.as_str(),
+            })
+        });
+    }
 }
 
 /// Whose it is, what happened, to what kind of thing, to which, its version, and what there is to tell.

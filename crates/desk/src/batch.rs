@@ -263,6 +263,9 @@ impl Bench {
                 | Outcome::AlertResolved(_)
                 | Outcome::AlertRaised(_)
                 | Outcome::PaymentExpired(_)
+                | Outcome::EventCounted(_)
+                | Outcome::DayRebuilt(_)
+                | Outcome::WebhooksDue(_)
                 | Outcome::NothingDue => RecordStatus::Completed,
             },
             attempts: before.map_or(1, |record| record.attempts + 1),

@@ -1,9 +1,13 @@
 //! What can be asked for. A command is well-formed: whoever made it has checked everything that can be checked
 //! without looking at the books.
 
+pub mod notifications;
 pub mod payments;
+pub mod reports;
 
 use account::{AccountId, HoldId, MovementKind, Parties};
+use chrono::NaiveDate;
+use client::ClientId;
 use idempotency::{Fingerprint, Name};
 use inventory::{SkuCode, SkuTerms};
 use money::{Amount, Currency};
@@ -11,7 +15,9 @@ use order::{ItemWanted, OrderId, PaymentTerms};
 use payment_callback::ProviderKind;
 use uuid::Uuid;
 
+pub use notifications::NotificationCommand;
 pub use payments::{CallbackCommand, PaymentCommand, StatementQuestion};
+pub use reports::ReportCommand;
 
 /// A command, with the name it is asked under.
 #[derive(Clone, Debug)]
@@ -148,6 +154,10 @@ pub enum Command {
     },
     /// Something that has to do with payments at providers.
     Payment(PaymentCommand),
+    /// Something that has to do with reports.
+    Report(ReportCommand),
+    /// An event that endpoints are to be told of.
+    Notify(Box<NotificationCommand>),
 }
 
 /// What is to be taken of a hold.
@@ -184,6 +194,8 @@ pub enum LaneKey<'c> {
     Sku(&'c SkuCode),
     /// The number of a payment at a provider.
     Payment(&'c str),
+    /// A client's totals of a day: whatever is counted changes them.
+    Day(ClientId, NaiveDate),
     /// The hold or order itself, where its account is not known.
     Subject(Uuid),
     /// Nothing: any lane will do.
@@ -194,7 +206,11 @@ impl Command {
     /// The accounts that the command names.
     pub fn accounts(&self) -> Vec<AccountId> {
         match self {
-            Self::OpenAccount { .. } | Self::SetSku { .. } | Self::Payment(_) => Vec::new(),
+            Self::OpenAccount { .. }
+            | Self::SetSku { .. }
+            | Self::Payment(_)
+            | Self::Report(_)
+            | Self::Notify(_) => Vec::new(),
             Self::Move { parties, .. } => parties.from().into_iter().chain(parties.to()).collect(),
             Self::CloseAccount { account_id }
             | Self::PlaceHold { account_id, .. }
@@ -226,7 +242,9 @@ impl Command {
             | Self::ExpireHold { .. }
             | Self::PlaceOrder { .. }
             | Self::SetSku { .. }
-            | Self::Payment(_) => None,
+            | Self::Payment(_)
+            | Self::Report(_)
+            | Self::Notify(_) => None,
         }
     }
 
@@ -246,7 +264,9 @@ impl Command {
             | Self::ExpireOrder { .. }
             | Self::RefundOrder { .. }
             | Self::SetSku { .. }
-            | Self::Payment(_) => None,
+            | Self::Payment(_)
+            | Self::Report(_)
+            | Self::Notify(_) => None,
         }
     }
 
@@ -267,17 +287,19 @@ impl Command {
             | Self::CaptureOrder { .. }
             | Self::CancelOrder { .. }
             | Self::ExpireOrder { .. }
-            | Self::Payment(_) => Vec::new(),
+            | Self::Payment(_)
+            | Self::Report(_)
+            | Self::Notify(_) => Vec::new(),
         }
     }
 
-    /// What the command finds its lane by.
-    pub fn lane_key(&self) -> LaneKey<'_> {
+    /// What the command, of this client, finds its lane by.
+    pub fn lane_key(&self, client: ClientId) -> LaneKey<'_> {
         let known = |account: &Option<AccountId>, subject: Uuid| {
             account.map_or(LaneKey::Subject(subject), LaneKey::Account)
         };
         match self {
-            Self::OpenAccount { .. } => LaneKey::Nothing,
+            Self::OpenAccount { .. } | Self::Notify(_) => LaneKey::Nothing,
             Self::Move { parties, .. } => {
                 parties.from().or(parties.to()).map_or(LaneKey::Nothing, LaneKey::Account)
             }
@@ -297,6 +319,7 @@ impl Command {
             | Self::RefundOrder { order_id, account_id, .. } => known(account_id, order_id.0),
             Self::SetSku { code, .. } => LaneKey::Sku(code),
             Self::Payment(command) => command.payment_no().map_or(LaneKey::Nothing, LaneKey::Payment),
+            Self::Report(command) => LaneKey::Day(client, command.day()),
         }
     }
 

@@ -9,11 +9,15 @@
 //! - `holds`: freezing money, taking it, giving it back;
 //! - `orders`: orders and refunds;
 //! - `skus`: the catalogue;
-//! - `payments`: what has to do with payments at providers.
+//! - `payments`: what has to do with payments at providers;
+//! - [`reports`]: counting what events tell of;
+//! - `notifications`: writing down who is told of them.
 
 mod holds;
+mod notifications;
 mod orders;
 mod payments;
+pub mod reports;
 mod skus;
 
 use account::movement::{self, Particulars};
@@ -21,7 +25,7 @@ use account::{Account, AccountId, EntryId, MovementId, Parties};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 
-use crate::announce::announce;
+use crate::announce::{announce, tell_what_was};
 use crate::ids::Ids;
 use crate::working_set::{Changes, WorkingSet};
 use crate::{Command, Outcome, Refusal};
@@ -101,10 +105,13 @@ pub fn decide(
         }
         Command::SetSku { code, terms, condition } => skus::set(&mut case, code, *terms, condition),
         Command::Payment(command) => payments::decide(set, client, command, case.ids, now),
+        Command::Report(command) => reports::decide(&case, command),
+        Command::Notify(command) => Ok(notifications::decide(&case, command)),
     };
     match decided {
         Ok(mut decision) => {
             decision.changes.events.extend(announce(&decision.outcome, ids, now));
+            tell_what_was(set, &mut decision.changes);
             decision
         }
         Err(refusal) => Decision { outcome: Outcome::Refused(refusal), changes: Changes::default() },

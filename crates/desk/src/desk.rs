@@ -366,7 +366,7 @@ impl Desk {
 /// Commands that have something in common meet in one lane; a command that has nothing goes by its name.
 fn lane_of(request: &Request, lanes: usize) -> usize {
     let mut hasher = DefaultHasher::new();
-    match request.command.lane_key() {
+    match request.command.lane_key(request.name.client_id) {
         LaneKey::Nothing => request.name.hash(&mut hasher),
         key => key.hash(&mut hasher),
     }

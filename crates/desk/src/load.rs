@@ -3,10 +3,10 @@
 //! Some rows are known by name only through others: an order names its account. Such a name never changes once it is
 //! there, so the rows that lead to others are read first, without a lock, from the kind that is named last in the
 //! order of locks to the kind that is named first. A batch that locks what it reads then reads them all again, in the
-//! order of locks: accounts, orders, payments, receipts, alerts, holds, skus. So whoever locks several rows, of whatever
-//! kinds, waits in one direction only.
+//! order of locks: accounts, orders, payments, receipts, alerts, holds, skus, daily totals. So whoever locks several rows,
+//! of whatever kinds, waits in one direction only.
 //!
-//! - here: accounts, orders, holds and skus;
+//! - here: accounts, orders, holds, skus and daily totals;
 //! - `payments`: what has to do with payments at providers;
 //! - `moment`: whether what was read without locks could be of one moment.
 
@@ -47,6 +47,7 @@ pub async fn load<'a>(
         load_holds(connection, &needs, locked, &mut set).await?;
     }
     load_skus(connection, &needs, locked, &mut set).await?;
+    load_daily_totals(connection, &needs, locked, &mut set).await?;
     if !locked && !moment::fits_together(&set) {
         return Err(Fault::Conflict(Conflict::VersionMoved));
     }
@@ -136,6 +137,22 @@ async fn load_skus(
     let read =
         ask(connection, async |connection| inventory::store::load(connection, &keys, locked).await).await?;
     read.into_iter().for_each(|sku| set.skus.load(sku));
+    Ok(())
+}
+
+async fn load_daily_totals(
+    connection: &mut LaneConnection,
+    needs: &Needs,
+    locked: bool,
+    set: &mut WorkingSet,
+) -> Result<(), Fault> {
+    if needs.daily_totals.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<_> = needs.daily_totals.iter().copied().collect();
+    let read =
+        ask(connection, async |connection| reports::store::load(connection, &keys, locked).await).await?;
+    read.into_iter().for_each(|total| set.daily_totals.load(total));
     Ok(())
 }
 

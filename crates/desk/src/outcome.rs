@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use account::{Account, Hold, Movement};
+use chrono::NaiveDate;
 use idempotency::Answer;
 use inventory::Sku;
 use order::{Order, Refund};
 use payment_callback::{Alert, AskedRefund, DeliveryId, DeliveryRecord, Payment};
+use uuid::Uuid;
 
 use crate::Refusal;
 
@@ -63,6 +65,12 @@ pub enum Outcome {
     AlertRaised(Alert),
     /// The payment's time is over.
     PaymentExpired(Payment),
+    /// What an event tells of is counted to the totals of that day.
+    EventCounted(NaiveDate),
+    /// The totals of that day are what the books say.
+    DayRebuilt(NaiveDate),
+    /// Endpoints are to be told of that event.
+    WebhooksDue(Uuid),
     /// There was nothing to do any more.
     NothingDue,
     /// A business rule said no.

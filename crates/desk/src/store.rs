@@ -80,6 +80,8 @@ const ROLE_FITS: &str = "
                   ('holds', 'UPDATE'),
                   ('hold_captures', 'INSERT'),
                   ('skus', 'UPDATE'),
+                  ('daily_totals', 'UPDATE'),
+                  ('webhook_deliveries', 'INSERT'),
                   ('refunds', 'INSERT'),
                   ('refund_items', 'INSERT'),
                   ('payments', 'UPDATE'),
@@ -136,7 +138,7 @@ pub enum Saved {
 ///
 /// 1. records, so that a name that was taken meanwhile stops the rest;
 /// 2. rows that are there and that others contend for, kind by kind (accounts, orders, payments, receipts,
-///    alerts, holds, skus), each kind in the order of its
+///    alerts, holds, skus, daily totals), each kind in the order of its
 ///    keys, those that decisions only relied on among those that change;
 /// 3. new rows, kind by kind, in the order of their unique keys.
 ///
@@ -190,6 +192,9 @@ const HOLDS_UNCHANGED: Piece = ("holds_unchanged", holds::UNCHANGED);
 const HOLDS_CHANGED: Piece = ("holds_changed", holds::UPDATE);
 const SKUS_UNCHANGED: Piece = ("skus_unchanged", inventory::store::UNCHANGED);
 const SKUS_CHANGED: Piece = ("skus_changed", inventory::store::UPDATE);
+const DAILY_TOTALS_UNCHANGED: Piece = ("daily_totals_unchanged", reports::store::UNCHANGED);
+const DAILY_TOTALS_CHANGED: Piece = ("daily_totals_changed", reports::store::UPDATE);
+const DAILY_TOTALS_NEW: Piece = ("daily_totals_new", reports::store::INSERT);
 const SKUS_NEW: Piece = ("skus_new", inventory::store::INSERT);
 const HOLDS_NEW: Piece = ("holds_new", holds::INSERT);
 const CAPTURES_NEW: Piece = ("captures_new", holds::INSERT_CAPTURES);
@@ -207,6 +212,7 @@ const REFUNDS_NEW: Piece = ("receipt_refunds_new", receipts::INSERT_REFUNDS);
 const ALERTS_NEW: Piece = ("alerts_new", alerts::INSERT);
 const ASKED_NEW: Piece = ("asked_refunds_new", asked_refunds::INSERT);
 const BODIES_NEW: Piece = ("bodies_new", deliveries::INSERT_BODIES);
+const WEBHOOKS_NEW: Piece = ("webhooks_new", notifications::store::deliveries::INSERT);
 const ACCOUNTS_NEW: Piece = ("accounts_new", accounts::INSERT);
 const COLLECTING_NEW: Piece = ("collecting_new", collecting::INSERT_ACCOUNTS);
 const ENTRIES_NEW: Piece = ("entries_new", journal::INSERT);
@@ -214,7 +220,7 @@ const TOTALS_NEW: Piece = ("totals_new", collecting::INSERT_TOTALS);
 const EVENTS_NEW: Piece = ("events_new", events::store::INSERT);
 
 /// Every piece, in the order in which [`compose`] takes those that have rows.
-const PIECES: [Piece; 39] = [
+const PIECES: [Piece; 43] = [
     RECORDS_NEW,
     RECORDS_AGAIN,
     ACCOUNTS_UNCHANGED,
@@ -233,7 +239,10 @@ const PIECES: [Piece; 39] = [
     HOLDS_CHANGED,
     SKUS_UNCHANGED,
     SKUS_CHANGED,
+    DAILY_TOTALS_UNCHANGED,
+    DAILY_TOTALS_CHANGED,
     SKUS_NEW,
+    DAILY_TOTALS_NEW,
     MOVEMENTS_NEW,
     HOLDS_NEW,
     CAPTURES_NEW,
@@ -249,6 +258,7 @@ const PIECES: [Piece; 39] = [
     ALERTS_NEW,
     ASKED_NEW,
     BODIES_NEW,
+    WEBHOOKS_NEW,
     ACCOUNTS_NEW,
     COLLECTING_NEW,
     ENTRIES_NEW,
@@ -358,8 +368,14 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
         (SKUS_UNCHANGED, inventory::store::bind_unchanged),
         (SKUS_CHANGED, inventory::store::bind_updates),
     )?;
+    made.there(
+        &rows.daily_totals,
+        (DAILY_TOTALS_UNCHANGED, reports::store::bind_unchanged),
+        (DAILY_TOTALS_CHANGED, reports::store::bind_updates),
+    )?;
 
     made.all(SKUS_NEW, &rows.skus.new, inventory::store::bind_inserts)?;
+    made.all(DAILY_TOTALS_NEW, &rows.daily_totals.new, reports::store::bind_inserts)?;
     made.all(MOVEMENTS_NEW, &rows.movements, movements::bind_inserts)?;
     made.all(HOLDS_NEW, &rows.holds.new, holds::bind_inserts)?;
     made.all(CAPTURES_NEW, &rows.captures, holds::bind_captures)?;
@@ -375,6 +391,7 @@ fn compose(writes: &Writes) -> Result<Composition, BoxDynError> {
     made.all(ALERTS_NEW, &rows.alerts.new, alerts::bind_inserts)?;
     made.all(ASKED_NEW, &rows.asked.new, asked_refunds::bind_inserts)?;
     made.all(BODIES_NEW, &rows.bodies, deliveries::bind_bodies)?;
+    made.all(WEBHOOKS_NEW, &rows.webhooks, notifications::store::deliveries::bind_inserts)?;
     made.all(ACCOUNTS_NEW, &rows.accounts.new, accounts::bind_inserts)?;
     if !accounts_collecting.is_empty() {
         collecting::bind_accounts(&mut made.arguments, accounts_collecting)?;

@@ -11,6 +11,7 @@ use client::ClientId;
 use inventory::{Sku, SkuCode};
 use order::{Order, OrderId, RefundId};
 use payment_callback::{Alert, AlertId, AskedRefund, Payment, Receipt, ReceiptKey};
+use reports::{DailyTotal, TotalKey};
 
 /// A row under a version, which each change raises by one.
 pub trait Row: Clone {
@@ -124,6 +125,19 @@ impl Row for Sku {
 
     fn key(&self) -> Self::Key {
         (self.client_id, self.code.clone())
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+}
+
+impl Row for DailyTotal {
+    type Key = TotalKey;
+    const FIRST_VERSION: i64 = DailyTotal::FIRST_VERSION;
+
+    fn key(&self) -> Self::Key {
+        DailyTotal::key(self)
     }
 
     fn version(&self) -> i64 {

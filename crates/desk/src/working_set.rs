@@ -11,6 +11,7 @@ use account::{
 use client::ClientId;
 use events::Event;
 use inventory::{Sku, SkuCode};
+use notifications::WebhookDelivery;
 use order::store::items::{ItemRow, rows_given_back, rows_of};
 use order::store::refunds::{RefundItemRow, item_rows_of};
 use order::{Order, OrderId, OrderVersion, PaymentTerms, Refund, RefundId};
@@ -18,6 +19,7 @@ use payment_callback::{
     Alert, AlertCause, AskedRefund, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, Payment,
     QuarantinedBody, Receipt, ReceiptRefund, ReceiptRefundKey,
 };
+use reports::DailyTotal;
 
 use crate::Command;
 use crate::business_keys::TakenKeys;
@@ -35,6 +37,8 @@ pub struct Needs {
     pub holds: BTreeSet<<Hold as Row>::Key>,
     /// Skus that the commands name.
     pub skus: BTreeSet<<Sku as Row>::Key>,
+    /// Daily totals that the commands may change.
+    pub daily_totals: BTreeSet<<DailyTotal as Row>::Key>,
     /// What has to do with payments at providers.
     pub payments: PaymentNeeds,
 }
@@ -74,6 +78,9 @@ impl Needs {
             needs.orders.extend(command.order().map(|order| (client, order)));
             needs.holds.extend(command.hold().map(|hold| (client, hold)));
             needs.skus.extend(command.skus().into_iter().map(|sku| (client, sku.clone())));
+            if let Command::Report(command) = command {
+                needs.daily_totals.extend(command.totals(client));
+            }
             needs.payments.add(client, command);
         }
         needs
@@ -128,6 +135,8 @@ pub struct WorkingSet {
     pub holds: Versioned<Hold>,
     /// Skus.
     pub skus: Versioned<Sku>,
+    /// Daily totals.
+    pub daily_totals: Versioned<DailyTotal>,
     /// Business keys that are taken.
     pub taken: TakenKeys,
     /// Payments.
@@ -147,6 +156,7 @@ pub struct WorkingSet {
     new_deliveries: Vec<DeliveryRecord>,
     new_refunds: Vec<ReceiptRefund>,
     new_bodies: Vec<QuarantinedBody>,
+    webhooks: Vec<WebhookDelivery>,
     movements: Vec<Movement>,
     captures: Vec<HoldCapture>,
     order_refunds: Vec<Refund>,
@@ -223,6 +233,7 @@ impl WorkingSet {
             holds,
             captures,
             skus,
+            daily_totals,
             order_refunds,
             payments,
             receipts,
@@ -232,6 +243,7 @@ impl WorkingSet {
             refunds,
             asked,
             bodies,
+            webhooks,
             entries,
             events,
         } = changes;
@@ -257,6 +269,7 @@ impl WorkingSet {
             self.captures.push(capture);
         }
         skus.into_iter().for_each(|sku| self.skus.put(sku));
+        daily_totals.into_iter().for_each(|total| self.daily_totals.put(total));
         for refund in order_refunds {
             self.taken.refund_references.insert((refund.client_id, refund.reference.clone()), refund.id);
             self.order_refunds.push(refund);
@@ -280,6 +293,7 @@ impl WorkingSet {
         self.refunds_known.extend(refunds.iter().map(|refund| (refund.key(), refund.clone())));
         self.new_refunds.extend(refunds);
         self.new_bodies.extend(bodies);
+        self.webhooks.extend(webhooks);
         self.origins.extend(entries.iter().map(|_| origin.clone()));
         self.entries.extend(entries);
         self.events.extend(events);
@@ -324,6 +338,7 @@ impl WorkingSet {
             holds: self.holds.into_net(),
             captures: self.captures,
             skus: self.skus.into_net(),
+            daily_totals: self.daily_totals.into_net(),
             order_items: Vec::new(),
             items_given_back: Vec::new(),
             order_refunds: self.order_refunds,
@@ -335,6 +350,7 @@ impl WorkingSet {
             deliveries: self.new_deliveries,
             refunds: self.new_refunds,
             bodies: self.new_bodies,
+            webhooks: self.webhooks,
             movements: self.movements,
             entries: self.entries,
             origins: self.origins,
@@ -360,6 +376,7 @@ impl WorkingSet {
             .new
             .sort_by(|a, b| a.client_id.cmp(&b.client_id).then_with(|| reference(a).cmp(&reference(b))));
         rows.deliveries.sort_by_key(DeliveryRecord::key);
+        rows.webhooks.sort_by_key(|webhook| (webhook.client_id, webhook.endpoint_id, webhook.event_id));
         rows.refunds.sort_by_key(ReceiptRefund::key);
         rows.alerts.new.sort_by(|a, b| {
             (a.client_id, a.kind).cmp(&(b.client_id, b.kind)).then_with(|| a.cause.cmp(&b.cause))
@@ -387,6 +404,8 @@ pub struct Changes {
     pub captures: Vec<HoldCapture>,
     /// Skus.
     pub skus: Vec<Sku>,
+    /// Daily totals.
+    pub daily_totals: Vec<DailyTotal>,
     /// New refunds of orders.
     pub order_refunds: Vec<Refund>,
     /// Payments.
@@ -403,6 +422,8 @@ pub struct Changes {
     pub asked: Vec<AskedRefund>,
     /// Bodies to be kept for a while.
     pub bodies: Vec<QuarantinedBody>,
+    /// New deliveries to endpoints of clients.
+    pub webhooks: Vec<WebhookDelivery>,
     /// New movements.
     pub movements: Vec<Movement>,
     /// New journal rows.
@@ -424,6 +445,8 @@ pub struct BatchRows {
     pub captures: Vec<HoldCapture>,
     /// Skus.
     pub skus: Net<Sku>,
+    /// Daily totals.
+    pub daily_totals: Net<DailyTotal>,
     /// The items of new orders.
     pub order_items: Vec<ItemRow>,
     /// The items of changed orders that were given back, at least in part.
@@ -446,6 +469,8 @@ pub struct BatchRows {
     pub refunds: Vec<ReceiptRefund>,
     /// Bodies to be kept for a while.
     pub bodies: Vec<QuarantinedBody>,
+    /// New deliveries to endpoints of clients, sorted by their keys.
+    pub webhooks: Vec<WebhookDelivery>,
     /// New movements, sorted by their references.
     pub movements: Vec<Movement>,
     /// New journal rows.

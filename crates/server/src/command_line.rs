@@ -5,7 +5,8 @@
 //! - this file: the commands, the flags and what they default to;
 //! - [`serve`]: the server, from the first line of the start to the last of the shutdown;
 //! - [`database`]: the database that a command works on: given, or embedded and started for it;
-//! - [`migrate`], [`client`], [`show`], [`callback`], [`mod@bench`], [`simulate`]: the other commands;
+//! - [`migrate`], [`client`], [`webhook`], [`consumer`], [`report`], [`show`], [`callback`], [`mod@bench`], [`simulate`]: the
+//!   other commands;
 //! - [`signals`]: being told to stop.
 //!
 //! What a program reads goes to standard output, and nothing else does: one line from `serve`, a key from `client
@@ -15,14 +16,17 @@
 pub mod bench;
 pub mod callback;
 pub mod client;
+pub mod consumer;
 pub mod database;
 pub mod migrate;
 pub mod reconcile;
+pub mod report;
 pub mod serve;
 pub mod show;
 pub mod signals;
 pub mod simulate;
 pub mod verify;
+pub mod webhook;
 
 use std::env;
 use std::io::{self, Write};
@@ -67,6 +71,15 @@ pub enum Command {
     /// Make, list and revoke clients
     #[command(subcommand)]
     Client(client::ClientCommand),
+    /// Add, list and remove the endpoints at which clients are told of their events
+    #[command(subcommand)]
+    Webhook(webhook::WebhookCommand),
+    /// List the events that a consumer could not take, or have them taken once more
+    #[command(subcommand)]
+    Consumer(consumer::ConsumerCommand),
+    /// Compute daily totals from the books
+    #[command(subcommand)]
+    Report(report::ReportCommand),
     /// Audit the books: exit with 0 if they balance, 1 if something differs, 2 if they cannot be audited
     Verify(verify::VerifyArguments),
     /// Find out why a provider's callback is refused
@@ -211,6 +224,11 @@ fn run_command(command_line: CommandLine) -> anyhow::Result<ExitCode> {
             Command::Serve => serve::run(&options, &configuration).await.map(succeeded),
             Command::Migrate => migrate::run(&options, &configuration).await.map(succeeded),
             Command::Client(command) => client::run(command, &options, &configuration).await.map(succeeded),
+            Command::Webhook(command) => webhook::run(command, &options, &configuration).await.map(succeeded),
+            Command::Consumer(command) => {
+                consumer::run(command, &options, &configuration).await.map(succeeded)
+            }
+            Command::Report(command) => report::run(command, &options, &configuration).await.map(succeeded),
             Command::Simulate(command) => simulate::run(command).await,
             Command::Verify(arguments) => verify::run(&arguments, &options, &configuration).await,
             Command::Reconcile(arguments) => reconcile::run(&arguments, &options, &configuration).await,

@@ -15,6 +15,7 @@
 //! - [`callbacks`]: the endpoints that payment providers call;
 //! - [`telemetry`]: where traces are sent;
 //! - [`events`]: where events go;
+//! - [`webhooks`]: what is done with events;
 //! - [`statements`]: how their settlement statements are laid out;
 //! - [`file`](mod@file): from a path or a text to a [`Configuration`], with one sentence for what is wrong in it.
 
@@ -27,6 +28,7 @@ pub mod route_limits;
 pub mod secrets;
 pub mod statements;
 pub mod telemetry;
+pub mod webhooks;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -55,6 +57,7 @@ pub use route_limits::RequestsPerSecond;
 pub use secrets::InlineSecret;
 pub use statements::StatementSection;
 pub use telemetry::TelemetrySection;
+pub use webhooks::{ConsumersSection, WebhooksSection};
 
 /// The whole file. `onefold.example.toml` describes every key and holds the defaults.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, Validate)]
@@ -78,6 +81,12 @@ pub struct Configuration {
     /// When a person is asked about payments at providers.
     #[validate(nested)]
     pub payments: PaymentsSection,
+    /// What this server does with events.
+    #[validate(nested)]
+    pub consumers: ConsumersSection,
+    /// How clients are told of their events.
+    #[validate(nested)]
+    pub webhooks: WebhooksSection,
     /// Where payment providers call: an endpoint a section, by name. There are none unless given.
     #[serde(skip_serializing)]
     #[validate(nested)]

@@ -9,6 +9,7 @@
 //! - [`demo`]: the demo data; [`demo_providers`]: the payment providers that are played beside it;
 //! - [`endpoints`]: where payment providers call;
 //! - [`provider_calls`]: asking those providers, instead of waiting for them;
+//! - [`consuming`]: what is done with events; [`webhooks`]: telling clients of their events at their own endpoints;
 //! - [`telemetry`]: the logs.
 //!
 //! The HTTP side, in reading order:
@@ -33,6 +34,7 @@ pub mod asyncapi;
 pub mod body;
 pub mod command_line;
 pub mod configuration;
+pub mod consuming;
 pub mod csv;
 pub mod cursor;
 pub mod demo;
@@ -59,3 +61,4 @@ pub mod serve;
 pub mod submission;
 pub mod telemetry;
 pub mod watch;
+pub mod webhooks;

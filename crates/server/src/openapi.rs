@@ -14,7 +14,7 @@ use self::completion::Completion;
 use self::problems::{FaultBody, ProblemBody};
 use crate::routes::{
     accounts, callbacks, collecting_accounts, holds, idempotency_keys, movements, operations, orders,
-    payment_alerts, payments, refunds, skus, transfers,
+    payment_alerts, payments, refunds, reports, skus, transfers,
 };
 
 /// The document.
@@ -72,6 +72,7 @@ pub fn json() -> String {
         payments::get::get_payment,
         payment_alerts::list::list_payment_alerts,
         payment_alerts::resolve::resolve_payment_alert,
+        reports::daily::list_daily_totals,
         callbacks::take::take_callback,
         idempotency_keys::issue::issue_idempotency_key,
         idempotency_keys::get_idempotency_key,
@@ -91,6 +92,7 @@ pub fn json() -> String {
         (name = "orders", description = "Orders are paid from accounts."),
         (name = "inventory", description = "What can be ordered, at which price, and how many of it are left."),
         (name = "payments", description = "What payment providers tell of, and what a person decides about it."),
+        (name = "reports", description = "What a client's days come to, added up from the events."),
         (name = "idempotency", description = "Keys, and what became of them."),
         (name = "operations", description = "For whoever runs the service. None of these needs an API key.")
     ),

@@ -27,6 +27,12 @@ const DELIVERIES: &str = "/v1/callback-deliveries/";
 /// The path that stands for what providers are asked for; it is no route.
 const ASKED_REFUNDS: &str = "/v1/asked-refunds/";
 
+/// The path that stands for the totals of a day, which are read as a list.
+const DAILY: &str = "/v1/reports/daily/";
+
+/// The path that stands for the deliveries of an event to the endpoints of its client; it is no route.
+const WEBHOOKS: &str = "/v1/webhook-deliveries/";
+
 /// Puts an outcome into words, for the request of that id. The same for the same arguments; it never panics, for it runs
 /// inside the transaction of the effect.
 pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
@@ -76,6 +82,9 @@ pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
         Outcome::PaymentExpired(payment) => {
             noted(format!("/v1/payments/{}", payment.payment_no), &EffectBody { effect: "expired" })
         }
+        Outcome::EventCounted(day) => noted(format!("{DAILY}{day}"), &EffectBody { effect: "counted" }),
+        Outcome::DayRebuilt(day) => noted(format!("{DAILY}{day}"), &EffectBody { effect: "rebuilt" }),
+        Outcome::WebhooksDue(event) => noted(format!("{WEBHOOKS}{event}"), &EffectBody { effect: "due" }),
         Outcome::NothingDue => Rendered {
             answer: answer(StatusCode::OK, None, body_of(&EffectBody { effect: Effect::None.as_str() })),
             resource: None,

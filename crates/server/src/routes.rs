@@ -11,6 +11,7 @@ pub mod orders;
 pub mod payment_alerts;
 pub mod payments;
 pub mod refunds;
+pub mod reports;
 pub mod skus;
 pub mod transfers;
 
@@ -30,7 +31,7 @@ pub fn table() -> Vec<Route> {
     use Access::{Open, Scope as Needs};
     use Scope::{
         AccountsRead, AccountsWrite, AlertsRead, AlertsResolve, InventoryRead, InventoryWrite, KeysRead,
-        KeysWrite, OrdersRead, OrdersWrite, PaymentsRead,
+        KeysWrite, OrdersRead, OrdersWrite, PaymentsRead, ReportsRead,
     };
     vec![
         Route::post("/v1/accounts", Needs(AccountsWrite), accounts::open::open_account),
@@ -71,6 +72,7 @@ pub fn table() -> Vec<Route> {
             Needs(AlertsResolve),
             payment_alerts::resolve::resolve_payment_alert,
         ),
+        Route::get("/v1/reports/daily", Needs(ReportsRead), reports::daily::list_daily_totals),
         Route::post("/v1/callbacks/{endpoint}", Open, callbacks::take::take_callback),
         Route::post("/v1/idempotency-keys", Needs(KeysWrite), idempotency_keys::issue::issue_idempotency_key),
         Route::get("/v1/idempotency-keys/{key}", Needs(KeysRead), idempotency_keys::get_idempotency_key),

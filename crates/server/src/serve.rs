@@ -18,6 +18,7 @@ use ::desk::sweeper::SweepSettings;
 use ::desk::{Clock, Desk, Hooks, Metrics, SystemClock, housekeeping, sweeper};
 use anyhow::Context;
 use chrono::TimeDelta;
+use consumers::Consumer;
 use events::brokers::Address;
 use events::relay::{Lag, Relay};
 use gateway::repeats;
@@ -28,6 +29,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::app::{self, AppState, HttpSettings};
 use crate::configuration::Configuration;
+use crate::consuming::EventWork;
 use crate::demo::{self, Demo};
 use crate::endpoints::{self, Endpoint, Endpoints};
 use crate::issued_keys::{Issuer, Issuing};
@@ -37,6 +39,7 @@ use crate::provider_calls::refunding::Refunding;
 use crate::provider_calls::{self, CallSettings};
 use crate::render::render;
 use crate::watch::{self, AuditSettings};
+use crate::webhooks::WebhookSettings;
 
 /// How long requests that run when the server is told to stop may still take. They share the 10 s that a stop may take
 /// with the rest of it: 2 s for the desk, and what is left for the embedded PostgreSQL.
@@ -47,9 +50,6 @@ const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long the answers of that may take to leave, and each of the background tasks to end.
 const LEAVE_WITHIN: Duration = Duration::from_millis(500);
-
-/// The consumers that a server has itself.
-const CONSUMERS: [&str; 0] = [];
 
 /// What a server is started with.
 pub struct ServerSettings {
@@ -87,6 +87,10 @@ pub struct ServerSettings {
     pub broker: Address,
     /// For how long published events are kept.
     pub events_kept: TimeDelta,
+    /// What is done with events here.
+    pub consumers: Vec<Consumer>,
+    /// How clients are told of their events.
+    pub webhooks: WebhookSettings,
     /// Connections for reads.
     pub pool_max: u32,
     /// Tells the time.
@@ -116,6 +120,8 @@ impl ServerSettings {
             relays: configuration.events.relay,
             broker: configuration.events.broker.clone(),
             events_kept: configuration.events_kept(),
+            consumers: configuration.consumers.enabled(),
+            webhooks: configuration.webhooks.settings(),
             pool_max: configuration.database.pool_max,
             clock: Arc::new(SystemClock),
             hooks: Hooks::default(),
@@ -137,6 +143,7 @@ pub struct Server {
     calling: JoinHandle<()>,
     watching: JoinHandle<()>,
     relaying: JoinHandle<()>,
+    event_work: EventWork,
     stop_housekeeping: DropGuard,
 }
 
@@ -161,6 +168,8 @@ impl Server {
             relays,
             broker,
             events_kept,
+            consumers,
+            webhooks,
             pool_max,
             clock,
             hooks,
@@ -192,6 +201,7 @@ impl Server {
 
         let metrics = Metrics::default();
         let lag = Arc::new(Lag::default());
+        let desk_settings = desk.clone();
         let desk =
             Desk::open(database.clone(), desk, clock.clone(), Arc::new(render), hooks, metrics.clone());
         let state = AppState::new(
@@ -213,9 +223,12 @@ impl Server {
         let sweeping =
             tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock.clone(), stop.clone()));
         let watching = tokio::spawn(watch::run(state.clone(), audit, stop.clone()));
+        let names: Vec<&str> = consumers.iter().map(|consumer| consumer.name()).collect();
+        let broker = broker.broker(&names, events_kept.to_std().unwrap_or_default())?;
+        let event_work = EventWork::start(&database, desk_settings, &clock, (&consumers, &broker), webhooks);
         let relay = Relay {
             database: database.service_options().clone(),
-            broker: broker.broker(&CONSUMERS, events_kept.to_std().unwrap_or_default())?,
+            broker,
             committed: desk.events_committed(),
             lag,
             retention: events_kept,
@@ -247,6 +260,7 @@ impl Server {
             calling,
             watching,
             relaying,
+            event_work,
             stop_housekeeping: stop.drop_guard(),
         })
     }
@@ -300,6 +314,10 @@ impl Server {
         }
         if timeout(LEAVE_WITHIN, self.relaying).await.is_err() {
             tracing::warn!("a batch of events was cut off; it is published again");
+        }
+        // After the relay, whose batch in hand may wait for them.
+        if timeout(LEAVE_WITHIN, self.event_work.finish()).await.is_err() {
+            tracing::warn!("events were cut off on their way; they are delivered again");
         }
         // What it has submitted is drained with the desk, or due at the next start.
         self.sweeping.abort();

@@ -1,0 +1,239 @@
+//! One event at one consumer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use desk::{Answered, Clock, Desk, Request};
+use events::Message;
+use idempotency::{Fingerprint, Key, Name};
+use sqlx::PgPool;
+
+use crate::rebuilding::{self, NotRebuilt};
+use crate::set_aside::{Reason, SetAside};
+use crate::told::Told;
+use crate::{Endpoints, notifications, read_model, store};
+
+/// How long a repetition waits for the first, which runs somewhere at this moment.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// How often the service may fail at an event before it is set aside. What is merely away (the database, a free place in a
+/// queue) does not count: it is asked for until it is back.
+const FAILURES_MAX: u32 = 5;
+
+/// The pause before an event is delivered again, at first and at most.
+const LATER: Duration = Duration::from_millis(200);
+const LATER_MAX: Duration = Duration::from_secs(30);
+
+/// Clocks of servers, and the clock that a record is deleted by, do not agree to the second.
+const CLOCKS_DIFFER_BY: Duration = Duration::from_secs(600);
+
+/// A consumer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Consumer {
+    /// Keeps the daily totals.
+    ReadModel,
+    /// Has clients told of their events at their own endpoints.
+    Notifications,
+}
+
+impl Consumer {
+    /// Every consumer.
+    pub const ALL: [Self; 2] = [Self::ReadModel, Self::Notifications];
+
+    /// Its name: for its subscription, and in the names of its effects.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadModel => "read-model",
+            Self::Notifications => "notifications",
+        }
+    }
+
+    /// The consumer of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|consumer| consumer.name() == name)
+    }
+}
+
+/// What became of an event at a consumer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Came {
+    /// It is taken: its effect and its record are committed, now or earlier, or there is nothing in it for this consumer.
+    Taken,
+    /// Not now: it is to be delivered again after this pause.
+    Later(Duration),
+    /// Never: for this reason, told in a sentence.
+    Never(Reason, String),
+}
+
+/// What consumers need.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "the desk and the clock have nothing to show")]
+pub struct Consuming {
+    /// The door.
+    pub desk: Desk,
+    /// For look-ups, and for what is set aside.
+    pub pool: PgPool,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// For how long the desk keeps its records at least.
+    pub retention: Duration,
+    /// Who wants to be told of what.
+    pub endpoints: Endpoints,
+}
+
+/// What an event asks of the door.
+struct Asking {
+    operation: &'static str,
+    fingerprint: Fingerprint,
+    command: desk::Command,
+}
+
+impl Consuming {
+    /// Has a consumer take an event. `attempt` is how often it was delivered, this time included.
+    pub async fn take(&self, consumer: Consumer, message: &Message, attempt: u32) -> Came {
+        let told = match Told::read(&message.body) {
+            Ok(told) => told,
+            Err(fault) => return Came::Never(Reason::Unreadable, fault.to_string()),
+        };
+        match consumer {
+            Consumer::ReadModel => self.count(message, &told, attempt).await,
+            Consumer::Notifications => self.notify(message, &told, attempt).await,
+        }
+    }
+
+    async fn count(&self, message: &Message, told: &Told<'_>, attempt: u32) -> Came {
+        let asked = match read_model::Asked::by(told, &message.event_type, message.sequence) {
+            Ok(Some(asked)) => asked,
+            Ok(None) => return Came::Taken,
+            Err(fault) => return Came::Never(Reason::Unreadable, fault.to_string()),
+        };
+        if self.may_be_forgotten(told.time) {
+            return self.rebuild_day_of(message, &asked, attempt).await;
+        }
+        let (operation, fingerprint, command) = (read_model::OPERATION, asked.fingerprint(), asked.command());
+        self.ask(Consumer::ReadModel, message, attempt, Asking { operation, fingerprint, command }).await
+    }
+
+    async fn notify(&self, message: &Message, told: &Told<'_>, attempt: u32) -> Came {
+        let endpoints = match self.endpoints.wanting(&self.pool, message).await {
+            Ok(endpoints) if endpoints.is_empty() => return Came::Taken,
+            Ok(endpoints) => endpoints,
+            Err(error) => {
+                tracing::debug!(%error, "cannot look for webhook endpoints now");
+                return Came::Later(pause_after(attempt));
+            }
+        };
+        if self.may_be_forgotten(told.time) {
+            let detail =
+                "the event is older than the records are kept: its endpoints may have been told of it";
+            return Came::Never(Reason::TooOld, detail.to_owned());
+        }
+        let (operation, fingerprint) = (notifications::OPERATION, notifications::fingerprint(message));
+        let command = notifications::command(message, endpoints);
+        self.ask(Consumer::Notifications, message, attempt, Asking { operation, fingerprint, command }).await
+    }
+
+    /// Whether the record of an event of that time may have been deleted: it is made after the event, and kept for the
+    /// retention at least. Until then "no record" means "not taken"; from then on nobody can tell.
+    fn may_be_forgotten(&self, happened_at: DateTime<Utc>) -> bool {
+        let certain = self.retention - CLOCKS_DIFFER_BY.min(self.retention / 2);
+        self.clock.now().signed_duration_since(happened_at).to_std().is_ok_and(|age| age > certain)
+    }
+
+    /// An event that may or may not be in its day's totals: the day is computed from the books, which have it.
+    async fn rebuild_day_of(&self, message: &Message, asked: &read_model::Asked, attempt: u32) -> Came {
+        let (client, day) = (message.client_id, asked.day);
+        let done = match reports::store::is_rebuilt(&self.pool, client, day, asked.currency).await {
+            Ok(false) => {
+                rebuilding::rebuild(&self.desk, &self.pool, client, day, self.clock.now()).await.map(drop)
+            }
+            Ok(true) => Ok(()),
+            Err(error) => Err(NotRebuilt::Unread(error)),
+        };
+        match done {
+            Ok(()) => Came::Taken,
+            Err(fault @ NotRebuilt::NotOver(_)) => Came::Never(Reason::TooOld, fault.to_string()),
+            Err(fault) => {
+                tracing::debug!(%fault, %day, "a day cannot be rebuilt now");
+                Came::Later(pause_after(attempt))
+            }
+        }
+    }
+
+    /// Brings an effect to the door under the name of the consumer and the event, and waits for the commit.
+    async fn ask(&self, consumer: Consumer, message: &Message, attempt: u32, asking: Asking) -> Came {
+        let Asking { operation, fingerprint, command } = asking;
+        let event_id = message.id.0;
+        let request = Request {
+            name: Name {
+                client_id: message.client_id,
+                key: Key::of_service(consumer.name(), &[event_id.as_bytes()]),
+            },
+            fingerprint,
+            operation,
+            command,
+            request_id: event_id.to_string(),
+        };
+        match self.desk.submit(request, Some(WAIT)).await.answered {
+            Answered::Ran(answer) | Answered::Replayed(answer) if answer.status < 400 => Came::Taken,
+            Answered::Ran(answer) | Answered::Replayed(answer) => {
+                Came::Never(Reason::Refused, String::from_utf8_lossy(&answer.body).into_owned())
+            }
+            Answered::Reused => {
+                let detail = "an event with another content was taken under this id";
+                Came::Never(Reason::OtherContent, detail.to_owned())
+            }
+            Answered::Failed if attempt >= FAILURES_MAX => Came::Never(
+                Reason::Failed,
+                format!("the service failed at it {attempt} times: its log says why"),
+            ),
+            Answered::Failed
+            | Answered::InProgress
+            | Answered::Contended
+            | Answered::Overloaded
+            | Answered::Unavailable
+            | Answered::OutcomeUnknown => Came::Later(pause_after(attempt)),
+        }
+    }
+
+    /// Sets an event aside, out of the way of those behind it.
+    ///
+    /// # Errors
+    ///
+    /// If the database does not answer: then the event is not to be acknowledged.
+    pub async fn set_aside(
+        &self,
+        consumer: Consumer,
+        message: &Message,
+        (reason, detail): (Reason, String),
+    ) -> sqlx::Result<()> {
+        let event = SetAside {
+            client_id: message.client_id,
+            consumer: consumer.name().to_owned(),
+            event_id: message.id.0,
+            event_type: message.event_type.clone(),
+            subject: message.subject.clone(),
+            sequence: message.sequence,
+            body: message.body.to_vec(),
+            reason: reason.as_str().to_owned(),
+            detail,
+            set_aside_at: self.clock.now(),
+        };
+        store::set_aside(&self.pool, &event).await?;
+        tracing::warn!(
+            consumer = consumer.name(),
+            event_id = %message.id,
+            event_type = message.event_type,
+            reason = event.reason,
+            detail = event.detail,
+            "an event was set aside: `onefold consumer replay` takes it once more"
+        );
+        Ok(())
+    }
+}
+
+/// Twice as long each time.
+fn pause_after(attempt: u32) -> Duration {
+    LATER.saturating_mul(1 << attempt.saturating_sub(1).min(10)).min(LATER_MAX)
+}

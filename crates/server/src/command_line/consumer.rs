@@ -1,0 +1,139 @@
+//! `onefold consumer`: events that a consumer has set aside.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use chrono::SecondsFormat;
+use clap::Subcommand;
+use client::ClientId;
+use consumers::{Came, Consumer, Consuming, Endpoints, SetAside};
+use desk::SystemClock;
+use sqlx::PgPool;
+use sqlx::postgres::PgConnectOptions;
+use uuid::Uuid;
+
+use super::database::OpenDatabase;
+use super::report::open_desk;
+use super::{Options, print_line, tell};
+use crate::configuration::Configuration;
+
+/// How many events are read at once.
+const PAGE: i64 = 100;
+
+/// What to do with events that were set aside.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ConsumerCommand {
+    /// List a client's events that a consumer has set aside, with the reason
+    Aside {
+        /// The client's name
+        #[arg(value_name = "CLIENT")]
+        client: String,
+    },
+    /// Have the consumers take a client's events once more that they have set aside
+    Replay {
+        /// The client's name
+        #[arg(value_name = "CLIENT")]
+        client: String,
+        /// One event alone, by its id
+        #[arg(long, value_name = "ID")]
+        event: Option<Uuid>,
+    },
+}
+
+/// Runs one of the commands, beside a running server or without any.
+pub async fn run(
+    command: ConsumerCommand,
+    options: &Options,
+    configuration: &Configuration,
+) -> anyhow::Result<()> {
+    let database = OpenDatabase::open_existing(options, configuration).await?;
+    let done = match database.with_tables(options).await {
+        Ok(()) => act(command, database.options(), configuration).await,
+        Err(error) => Err(error),
+    };
+    database.close().await?;
+    done
+}
+
+async fn act(
+    command: ConsumerCommand,
+    owner: &PgConnectOptions,
+    configuration: &Configuration,
+) -> anyhow::Result<()> {
+    let (desk, database) = open_desk(owner, configuration).await?;
+    let consuming = Consuming {
+        desk: desk.clone(),
+        pool: database.pool().clone(),
+        clock: Arc::new(SystemClock),
+        retention: configuration.desk_settings().retention,
+        endpoints: Endpoints::default(),
+    };
+    let done = match command {
+        ConsumerCommand::Aside { client } => list(&consuming.pool, &client).await,
+        ConsumerCommand::Replay { client, event } => replay(&consuming, &client, event).await,
+    };
+    desk.drain().await;
+    done
+}
+
+async fn list(pool: &PgPool, name: &str) -> anyhow::Result<()> {
+    let client = client_named(pool, name).await?;
+    for consumer in Consumer::ALL {
+        let mut after = Uuid::nil();
+        loop {
+            let page = consumers::store::waiting(pool, client, consumer.name(), after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.event_id;
+            for event in &page {
+                print_line(&line(event))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn line(event: &SetAside) -> String {
+    let at = event.set_aside_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let SetAside { consumer, event_id, event_type, reason, detail, .. } = event;
+    format!("{at}  {consumer}  {event_id}  {event_type}  {reason}: {detail}")
+}
+
+async fn replay(consuming: &Consuming, name: &str, only: Option<Uuid>) -> anyhow::Result<()> {
+    let pool = &consuming.pool;
+    let client = client_named(pool, name).await?;
+    let (mut taken, mut left) = (0_u64, 0_u64);
+    for consumer in Consumer::ALL {
+        let mut after = Uuid::nil();
+        loop {
+            let page = consumers::store::waiting(pool, client, consumer.name(), after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.event_id;
+            for event in page.into_iter().filter(|event| only.is_none_or(|id| id == event.event_id)) {
+                let id = event.event_id;
+                let message = consumers::set_aside::message_of(event);
+                match consuming.take(consumer, &message, 1).await {
+                    Came::Taken => {
+                        let now = consuming.clock.now();
+                        consumers::store::taken(pool, client, consumer.name(), id, now).await?;
+                        taken += 1;
+                    }
+                    Came::Never(reason, detail) => {
+                        consuming.set_aside(consumer, &message, (reason, detail)).await?;
+                        left += 1;
+                    }
+                    Came::Later(_) => bail!("the desk cannot take events now; try again"),
+                }
+            }
+        }
+    }
+    tell(&format!("{taken} events were taken, {left} are still set aside"));
+    Ok(())
+}
+
+/// The client of that name.
+pub(super) async fn client_named(pool: &PgPool, name: &str) -> anyhow::Result<ClientId> {
+    match client::store::find_client(pool, name).await? {
+        Some(client) => Ok(client),
+        None => bail!("there is no client named {name}: `onefold client list` shows those that there are"),
+    }
+}

@@ -1,0 +1,3 @@
+//! `/v1/reports` and below.
+
+pub mod daily;

@@ -1,0 +1,7 @@
+//! What is done with events: the daily totals, and the webhooks to clients.
+
+mod books;
+mod repetitions;
+mod stage;
+mod webhook_receiver;
+mod webhooks;
