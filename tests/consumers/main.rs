@@ -1,7 +1,9 @@
 //! What is done with events: the daily totals, and the webhooks to clients.
 
 mod books;
+mod kills;
 mod repetitions;
+mod service;
 mod stage;
 mod webhook_receiver;
 mod webhooks;

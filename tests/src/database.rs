@@ -138,11 +138,16 @@ pub async fn audit(options: &PgConnectOptions) -> Books {
         (&mut books.orders, "SELECT count(*) FROM orders"),
         (&mut books.entries, "SELECT count(*) FROM journal_entries"),
         (&mut books.order_payments, "SELECT count(*) FROM journal_entries WHERE kind = 'order_payment'"),
-        (&mut books.records, "SELECT count(*) FROM idempotency_records WHERE operation NOT LIKE 'expire %'"),
+        (
+            &mut books.records,
+            "SELECT count(*) FROM idempotency_records
+             WHERE operation NOT LIKE 'expire %' AND operation NOT IN ('count event', 'notify')",
+        ),
         (
             &mut books.completed,
             "SELECT count(*) FROM idempotency_records
-             WHERE status = 'completed' AND operation NOT LIKE 'expire %'",
+             WHERE status = 'completed' AND operation NOT LIKE 'expire %'
+               AND operation NOT IN ('count event', 'notify')",
         ),
         (&mut books.events, "SELECT count(*) FROM outbox_events"),
     ] {

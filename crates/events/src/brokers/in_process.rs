@@ -96,8 +96,14 @@ struct Taking {
 impl Subscription for Taking {
     fn next(&mut self) -> BoxFuture<'_, Result<Delivery, BrokerFault>> {
         Box::pin(async move {
-            let handed = self.receiver.lock().await.recv().await;
-            let handed = handed.ok_or_else(|| BrokerFault::new(NAME, "it is closed"))?;
+            let handed = loop {
+                let handed = self.receiver.lock().await.recv().await;
+                let handed = handed.ok_or_else(|| BrokerFault::new(NAME, "it is closed"))?;
+                // A relay that has given up waiting hands the event over again: one of them is enough.
+                if !handed.done.is_closed() {
+                    break handed;
+                }
+            };
             let (message, attempt) = (handed.message.clone(), handed.attempt);
             let at_consumer = AtConsumer { handed, again: self.again.clone() };
             Ok(Delivery::new(message, attempt, Box::new(at_consumer)))
