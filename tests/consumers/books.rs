@@ -36,9 +36,10 @@ const OF_BOOKS: &str = "
     GROUP BY day, currency, line";
 
 const COUNTED: &str = "
-    SELECT day, currency, line, count, trim_scale(amount)::text AS amount
+    SELECT day, currency, line, sum(count)::bigint AS count, trim_scale(sum(amount))::text AS amount
     FROM daily_totals
-    WHERE count > 0";
+    WHERE count > 0
+    GROUP BY day, currency, line";
 
 /// What the totals must be, of all clients together.
 pub async fn of_books(pool: &PgPool) -> anyhow::Result<Totals> {

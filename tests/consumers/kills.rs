@@ -138,7 +138,7 @@ async fn totals_equal_the_books_however_often_the_processes_are_killed() -> anyh
     let (mut one, mut other) = tokio::try_join!(Server::start(&url), Server::start(&url))?;
     let (mut kills, mut before) = (0, 0);
     loop {
-        sleep(Duration::from_millis(rand::random_range(200..1_500))).await;
+        sleep(Duration::from_millis(rand::random_range(500..2_500))).await;
         let now = done(&pool).await?;
         if now >= events + POISONED {
             break;
