@@ -59,7 +59,22 @@ fn movement() -> Value {
 }
 
 fn order() -> Value {
-    all_of("An order as it was then", order_fields())
+    let mut schema = all_of("An order as it was then", order_fields());
+    schema["properties"]["previous"] = previous();
+    schema
+}
+
+fn previous() -> Value {
+    let mut schema = all_of(
+        "What the order was before this event; null if it was placed by it. Absent in events of earlier versions",
+        [
+            ("captured_amount", amount("What was taken until then")),
+            ("refunded_amount", amount("What was given back until then")),
+            ("status", word("Its state", OrderStatus::ALL.map(OrderStatus::as_str))),
+        ],
+    );
+    schema["type"] = json!(["object", "null"]);
+    schema
 }
 
 fn order_fields() -> [(&'static str, Value); 8] {
@@ -93,6 +108,7 @@ fn refunded_order() -> Value {
     );
     let mut schema = all_of("An order as it was then, and its refund", order_fields());
     schema["properties"]["refund"] = refund;
+    schema["properties"]["previous"] = previous();
     schema
 }
 
