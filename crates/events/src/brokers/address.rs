@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "kafka")]
+use super::Kafka;
 use super::{InProcess, Nats, RabbitMq};
 use crate::Broker;
 
@@ -27,6 +29,8 @@ enum Kind {
     InProcess,
     Nats,
     RabbitMq,
+    #[cfg(feature = "kafka")]
+    Kafka,
 }
 
 /// What is wrong with an address. The text has a remedy, and nothing of the address but its scheme.
@@ -34,8 +38,8 @@ enum Kind {
 pub enum AddressError {
     /// A scheme of no broker, or none.
     #[error(
-        "{0:?} is no kind of broker: it is {IN_PROCESS}, or a URL that begins with nats://, tls:// (NATS over TLS) or amqp:// \
-         (RabbitMQ)"
+        "{0:?} is no kind of broker: it is {IN_PROCESS}, or a URL that begins with nats://, tls:// (NATS over TLS), amqp:// \
+         (RabbitMQ) or kafka://"
     )]
     UnknownKind(String),
     /// RabbitMQ over TLS. The client library's TLS would bring a hundred more crates, a second generation of cryptography among
@@ -44,6 +48,9 @@ pub enum AddressError {
         "amqps:// is not supported: give amqp:// to a TLS proxy on this machine, which speaks TLS to RabbitMQ"
     )]
     NoTls,
+    /// Kafka, where its library is not built in.
+    #[error("this program is built without Kafka: build it with --features kafka")]
+    NoKafka,
     /// The scheme is known, the rest is not understood.
     #[error("the URL of the broker cannot be read: {0}; write it as {1}")]
     Malformed(String, &'static str),
@@ -61,6 +68,8 @@ impl Address {
             Kind::InProcess => Arc::new(InProcess::new(consumers.iter().copied())),
             Kind::Nats => Arc::new(Nats::at(&self.text, retention)?),
             Kind::RabbitMq => Arc::new(RabbitMq::at(&self.text, consumers)?),
+            #[cfg(feature = "kafka")]
+            Kind::Kafka => Arc::new(Kafka::at(&self.text)?),
         })
     }
 }
@@ -83,6 +92,10 @@ impl FromStr for Address {
             "nats" | "tls" => Kind::Nats,
             "amqp" => Kind::RabbitMq,
             "amqps" => return Err(AddressError::NoTls),
+            #[cfg(feature = "kafka")]
+            "kafka" => Kind::Kafka,
+            #[cfg(not(feature = "kafka"))]
+            "kafka" => return Err(AddressError::NoKafka),
             // What has no scheme may be anything, a password too.
             unknown => {
                 let shown = if unknown.len() < text.len() { unknown } else { "what is given" };
@@ -107,7 +120,7 @@ impl From<Address> for Cow<'static, str> {
     fn from(address: Address) -> Self {
         match address.kind {
             Kind::InProcess => IN_PROCESS.into(),
-            Kind::Nats | Kind::RabbitMq => "…".into(),
+            _ => "…".into(),
         }
     }
 }

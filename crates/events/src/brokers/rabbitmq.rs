@@ -8,10 +8,8 @@
 //! **Repeats.** RabbitMQ does not know that an event comes again. The message id is the event's, for consumers to know it by.
 //!
 //! **Order.** One subscription of a queue is active at a time, and the others wait to take over (`x-single-active-consumer`).
-//! It has many events in hand, and of each thing one: see [`turns`]. What it has not acknowledged when it dies goes back to its
+//! It has many events in hand, and of each thing one, by `turns`. What it has not acknowledged when it dies goes back to its
 //! place in the queue.
-
-pub mod turns;
 
 use std::fmt;
 use std::time::Duration;
@@ -20,20 +18,20 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use lapin::message::Delivery as Delivered;
 use lapin::options::{
-    BasicConsumeOptions, BasicNackOptions, BasicPublishOptions, BasicQosOptions, ConfirmSelectOptions,
-    ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
+    BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicPublishOptions, BasicQosOptions,
+    ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::uri::AMQPUri;
 use lapin::{
-    BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer, ExchangeKind,
+    Acker, BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer, ExchangeKind,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
 
-use self::turns::{Held, Told, Turns};
 use super::AddressError;
+use super::turns::{Accept, Held, Told, Turns};
 use super::waves::waves;
 use crate::Message;
 use crate::broker::{Broker, BrokerFault, Delivery, Subscription};
@@ -255,13 +253,24 @@ impl fmt::Debug for RabbitMq {
     }
 }
 
+impl Accept for Acker {
+    fn accept(self) -> BoxFuture<'static, Result<(), BrokerFault>> {
+        Box::pin(async move {
+            match self.ack(BasicAckOptions::default()).await.map_err(fault)? {
+                true => Ok(()),
+                false => Err(fault("the connection was lost before the acknowledgement")),
+            }
+        })
+    }
+}
+
 /// A consumer's subscription.
 struct Taking {
     /// There until it is dropped.
     open: Option<(Connection, Consumer)>,
-    turns: Turns,
-    tell: mpsc::UnboundedSender<Told>,
-    told: mpsc::UnboundedReceiver<Told>,
+    turns: Turns<Acker>,
+    tell: mpsc::UnboundedSender<Told<Acker>>,
+    told: mpsc::UnboundedReceiver<Told<Acker>>,
 }
 
 impl Drop for Taking {
@@ -281,7 +290,7 @@ impl Drop for Taking {
 }
 
 /// What was delivered, if it is an event; else it is told to the log, and given up.
-async fn held(delivered: Delivered) -> Result<Option<Held>, BrokerFault> {
+async fn held(delivered: Delivered) -> Result<Option<Held<Acker>>, BrokerFault> {
     let redelivered = u32::from(delivered.redelivered);
     let before = delivered.properties.headers().as_ref().and_then(|headers| {
         let count = headers.inner().get("x-delivery-count")?.as_long_long_int()?;
@@ -290,7 +299,8 @@ async fn held(delivered: Delivered) -> Result<Option<Held>, BrokerFault> {
     match Message::read(delivered.data.into()) {
         Ok(message) => {
             let attempt = before.unwrap_or(redelivered).saturating_add(1);
-            Ok(Some(Held { message, attempt, acker: delivered.acker }))
+            let turn = message.subject.clone();
+            Ok(Some(Held { message, attempt, turn, accept: delivered.acker }))
         }
         Err(error) => {
             tracing::warn!(routing_key = %delivered.routing_key, %error, "a message of the queue is passed over");

@@ -1,104 +1,123 @@
-//! Turns: of each thing that events tell of, one event is in hand, and the next when it is done with.
+//! Turns: of what must stay in order one event is in hand, and the next when it is done with. For brokers that deliver many
+//! events ahead and do not know which belong together.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use lapin::Acker;
-use lapin::options::BasicAckOptions;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::sleep;
 
-use super::fault;
 use crate::Message;
 use crate::broker::{Acknowledge, BrokerFault, Delivery};
 
-/// How long an event is held for its next attempt. RabbitMQ takes the connection of whoever holds one for half an hour.
+/// How long an event is held for its next attempt. RabbitMQ takes the connection of whoever holds one for half an hour, and
+/// Kafka the partitions of whoever takes nothing for five minutes.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
+/// How a server is told that an event is done with.
+pub(super) trait Accept: Send + Sync + 'static {
+    /// Tells it.
+    fn accept(self) -> BoxFuture<'static, Result<(), BrokerFault>>;
+}
+
 /// An event that the server has delivered and that is not acknowledged.
-pub(super) struct Held {
+pub(super) struct Held<A> {
     pub(super) message: Message,
     pub(super) attempt: u32,
-    pub(super) acker: Acker,
+    /// Whose turn it is: events of one turn stay in order.
+    pub(super) turn: String,
+    pub(super) accept: A,
 }
 
 /// What became of an event in hand. Each that is held is told of once at a time, so no more of these wait than are held.
-pub(super) enum Told {
-    /// It is done with: the turn of this thing's next one.
+pub(super) enum Told<A> {
+    /// It is done with: the next one of its turn.
     Done(String),
     /// It is to be delivered again.
-    Again(Held),
+    Again(Held<A>),
 }
 
 /// Who waits for whom.
-#[derive(Default)]
-pub(super) struct Turns {
-    /// By thing that has an event in hand: its events behind that.
-    waiting: HashMap<String, VecDeque<Held>>,
+pub(super) struct Turns<A> {
+    /// By turn that has an event in hand: the events behind that.
+    waiting: HashMap<String, VecDeque<Held<A>>>,
 }
 
-impl Turns {
+impl<A> Default for Turns<A> {
+    fn default() -> Self {
+        Self { waiting: HashMap::new() }
+    }
+}
+
+impl<A> Turns<A> {
     /// An event has arrived; answered if it is its turn.
-    pub(super) fn arrived(&mut self, held: Held) -> Option<Held> {
-        match self.waiting.get_mut(&held.message.subject) {
+    pub(super) fn arrived(&mut self, held: Held<A>) -> Option<Held<A>> {
+        match self.waiting.get_mut(&held.turn) {
             Some(behind) => {
                 behind.push_back(held);
                 None
             }
             None => {
-                self.waiting.insert(held.message.subject.clone(), VecDeque::new());
+                self.waiting.insert(held.turn.clone(), VecDeque::new());
                 Some(held)
             }
         }
     }
 
     /// What a consumer told; answers whose turn it is then.
-    pub(super) fn told(&mut self, told: Told) -> Option<Held> {
+    pub(super) fn told(&mut self, told: Told<A>) -> Option<Held<A>> {
         match told {
             Told::Again(held) => Some(held),
-            Told::Done(thing) => {
-                let next = self.waiting.get_mut(&thing)?.pop_front();
+            Told::Done(turn) => {
+                let next = self.waiting.get_mut(&turn)?.pop_front();
                 if next.is_none() {
-                    self.waiting.remove(&thing);
+                    self.waiting.remove(&turn);
                 }
                 next
             }
         }
     }
+
+    /// How many events wait for their turn behind the one in hand.
+    #[cfg(feature = "kafka")]
+    pub(super) fn behind(&self, turn: &str) -> usize {
+        self.waiting.get(turn).map_or(0, VecDeque::len)
+    }
 }
 
-impl Held {
+impl<A: Accept> Held<A> {
     /// Hands it to a consumer.
-    pub(super) fn delivery(self, tell: UnboundedSender<Told>) -> Delivery {
+    pub(super) fn delivery(self, tell: UnboundedSender<Told<A>>) -> Delivery {
         let (message, attempt) = (self.message.clone(), self.attempt);
         Delivery::new(message, attempt, Box::new(AtConsumer { held: Some(self), tell }))
     }
+}
 
+impl<A> Held<A> {
     fn again(self) -> Self {
         Self { attempt: self.attempt.saturating_add(1), ..self }
     }
 }
 
 /// An event that a consumer has in hand.
-struct AtConsumer {
+struct AtConsumer<A> {
     /// Nothing as soon as the consumer has said what became of it.
-    held: Option<Held>,
-    tell: UnboundedSender<Told>,
+    held: Option<Held<A>>,
+    tell: UnboundedSender<Told<A>>,
 }
 
-impl Acknowledge for AtConsumer {
+impl<A: Accept> Acknowledge for AtConsumer<A> {
     fn ack(mut self: Box<Self>) -> BoxFuture<'static, Result<(), BrokerFault>> {
+        let held = self.held.take();
+        let tell = self.tell.clone();
         Box::pin(async move {
-            let Some(held) = self.held.take() else { return Ok(()) };
-            let acknowledged = held.acker.ack(BasicAckOptions::default()).await;
+            let Some(held) = held else { return Ok(()) };
+            let accepted = held.accept.accept().await;
             // The subscription may have ended.
-            let _ = self.tell.send(Told::Done(held.message.subject));
-            match acknowledged.map_err(fault)? {
-                true => Ok(()),
-                false => Err(fault("the connection was lost before the acknowledgement")),
-            }
+            let _ = tell.send(Told::Done(held.turn));
+            accepted
         })
     }
 
@@ -114,7 +133,7 @@ impl Acknowledge for AtConsumer {
     }
 }
 
-impl Drop for AtConsumer {
+impl<A> Drop for AtConsumer<A> {
     fn drop(&mut self) {
         // Without a runtime the process is ending, and its connection with it.
         if let (Some(held), Ok(_)) = (self.held.take(), Handle::try_current()) {
@@ -132,7 +151,15 @@ mod tests {
     use super::*;
     use crate::EventId;
 
-    fn held(subject: &str, sequence: i64) -> Held {
+    struct Nobody;
+
+    impl Accept for Nobody {
+        fn accept(self) -> BoxFuture<'static, Result<(), BrokerFault>> {
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    fn held(subject: &str, sequence: i64) -> Held<Nobody> {
         let message = Message {
             id: EventId(Uuid::nil()),
             client_id: ClientId(Uuid::nil()),
@@ -142,11 +169,10 @@ mod tests {
             body: Bytes::new(),
             traceparent: None,
         };
-        let delivered = lapin::message::Delivery::mock(1, "".into(), "".into(), false, Vec::new());
-        Held { message, attempt: 1, acker: delivered.acker }
+        Held { message, attempt: 1, turn: subject.to_owned(), accept: Nobody }
     }
 
-    fn told(held: Option<Held>) -> Option<(i64, u32)> {
+    fn told(held: Option<Held<Nobody>>) -> Option<(i64, u32)> {
         held.map(|held| (held.message.sequence, held.attempt))
     }
 
