@@ -68,11 +68,12 @@ async fn a_request_is_a_span_of_its_callers_trace_and_the_desks_work_a_part_of_i
     let desk = the_span(&collector, "the desk's span", |span| span.name == "desk").await;
     assert_eq!((&desk.trace_id, &desk.parent, desk.kind), (&request.trace_id, &request.id, INTERNAL));
     assert_eq!(desk.attribute("onefold.answered"), "ran");
-    let lines = program.log();
-    let lines = lines.lines().map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>()?;
-    let line =
-        lines.iter().find(|line| line["operation"] == "POST /v1/orders").expect("a line of the request");
-    assert_eq!(line["trace_id"], TRACE);
+    // It is written when the request is answered, some milliseconds after that.
+    let line_of_request = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap_or_default();
+        line["operation"] == "POST /v1/orders" && line["trace_id"] == TRACE
+    };
+    until("the log has a line of the trace", async || program.log().lines().any(line_of_request)).await;
     Ok(())
 }
 
