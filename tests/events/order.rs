@@ -165,7 +165,7 @@ async fn what_a_consumer_has_dropped_is_published_again_and_nothing_is_lost() ->
     let database = database().await?;
     let desk = desk(&database);
     let reader = Reader::default();
-    let relaying = reader.relay_dropping(&database, &desk, 7);
+    let relaying = reader.relay_dropping(&database, &desk, 50);
     let account = account_with(&desk, "1000.00").await?;
     for n in 0..40 {
         live(&desk, &format!("o-{n}"), account).await?;

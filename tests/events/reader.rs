@@ -1,5 +1,6 @@
 //! A consumer that writes down what it is given, and the relays that give it.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -75,7 +76,8 @@ impl Reader {
         self.relay_dropping(database, desk, 0)
     }
 
-    /// Starts a relay whose consumer drops every so manieth event, and acknowledges the others. 0: none.
+    /// Starts a relay whose consumer drops every so manieth delivery, unless it has dropped that event before, and
+    /// acknowledges the others. 0: none.
     pub fn relay_dropping(&self, database: &Database, desk: &Desk, every: u32) -> Relaying {
         let broker = Arc::new(InProcess::new([READER]));
         let lag = Arc::new(Lag::default());
@@ -99,10 +101,12 @@ impl Reader {
     async fn read_on(self, broker: Arc<InProcess>, dropping_every: u32) {
         let mut subscription = broker.subscribe(READER).await.expect("a subscription");
         let mut count = 0;
+        let mut dropped = HashSet::new();
         loop {
             let delivery = subscription.next().await.expect("a delivery");
             count += 1;
-            if dropping_every != 0 && count % dropping_every == 0 {
+            let unlucky = dropping_every != 0 && count % dropping_every == 0;
+            if unlucky && dropped.insert(delivery.message.id) {
                 continue;
             }
             self.0.read.lock().unwrap_or_else(PoisonError::into_inner).push(delivery.message.clone());
@@ -121,8 +125,7 @@ impl Reader {
         let all = async {
             loop {
                 let grew = self.0.grew.notified();
-                let read: std::collections::HashSet<Uuid> =
-                    self.read().iter().map(|message| message.id.0).collect();
+                let read: HashSet<Uuid> = self.read().iter().map(|message| message.id.0).collect();
                 if ids.iter().all(|id| read.contains(id)) {
                     return;
                 }
