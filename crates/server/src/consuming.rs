@@ -66,8 +66,9 @@ impl EventWork {
     }
 }
 
-/// Answers are not remembered: a repeated event is rare, and answered from its record.
-fn open_desk(database: &Database, settings: Settings, clock: Arc<dyn Clock>) -> Desk {
+/// A desk of the consumers' own: to that of the requests it is like another server's. Answers are not remembered: a repeated
+/// event is rare, and answered from its record.
+pub(crate) fn open_desk(database: &Database, settings: Settings, clock: Arc<dyn Clock>) -> Desk {
     let settings = Settings { lanes: 1, remembered_bytes: 0, ..settings };
     Desk::open(database.clone(), settings, clock, Arc::new(render), Hooks::default(), Metrics::default())
 }

@@ -7,7 +7,7 @@ use client::store::{ClientLine, KeyLine};
 use client::{ApiKey, ApiKeyHash, ClientId, Scope, Scopes};
 use desk::{Clock, SystemClock};
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, PgExecutor};
 use uuid::Uuid;
 
 use super::database::OpenDatabase;
@@ -60,13 +60,8 @@ pub async fn run(
     options: &Options,
     configuration: &Configuration,
 ) -> anyhow::Result<()> {
-    let database = OpenDatabase::open_existing(options, configuration).await?;
-    let done = match database.with_tables(options).await {
-        Ok(()) => act(command, database.options()).await,
-        Err(error) => Err(error),
-    };
-    database.close().await?;
-    done
+    let work = async |database: &OpenDatabase| act(command, database.options()).await;
+    OpenDatabase::used_by(options, configuration, work).await
 }
 
 async fn act(command: ClientCommand, owner: &PgConnectOptions) -> anyhow::Result<()> {
@@ -87,13 +82,13 @@ async fn act(command: ClientCommand, owner: &PgConnectOptions) -> anyhow::Result
             }
         }
         ClientCommand::Keys { name } => {
-            let id = find(&mut connection, &name).await?;
+            let id = client_named(&mut connection, &name).await?;
             for line in keys_table(&client::store::list_keys(&mut connection, id).await?) {
                 print_line(&line)?;
             }
         }
         ClientCommand::Revoke { name, key: Some(key) } => {
-            let id = find(&mut connection, &name).await?;
+            let id = client_named(&mut connection, &name).await?;
             if !client::store::revoke_key(&mut connection, id, &key, now).await? {
                 bail!(
                     "{name} has no good key with the id {key}: `onefold client keys {name}` shows those that there are"
@@ -147,19 +142,20 @@ async fn add_key(
     scopes: &Scopes,
     now: DateTime<Utc>,
 ) -> anyhow::Result<ApiKey> {
-    let id = find(connection, name).await?;
+    let id = client_named(&mut *connection, name).await?;
     let key = ApiKey::generate();
     client::store::insert_api_key(connection, id, key.hash(), false, scopes, now).await?;
     Ok(key)
 }
 
 async fn revoke(connection: &mut PgConnection, name: &str, now: DateTime<Utc>) -> anyhow::Result<u64> {
-    let id = find(connection, name).await?;
+    let id = client_named(&mut *connection, name).await?;
     Ok(client::store::revoke_keys(connection, id, now).await?)
 }
 
-async fn find(connection: &mut PgConnection, name: &str) -> anyhow::Result<ClientId> {
-    match client::store::find_client(connection, name).await? {
+/// The client of that name.
+pub(super) async fn client_named(db: impl PgExecutor<'_>, name: &str) -> anyhow::Result<ClientId> {
+    match client::store::find_client(db, name).await? {
         Some(id) => Ok(id),
         None => bail!("there is no client named {name}: `onefold client list` shows those that there are"),
     }

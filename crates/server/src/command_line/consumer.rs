@@ -5,13 +5,13 @@ use std::sync::Arc;
 use anyhow::bail;
 use chrono::SecondsFormat;
 use clap::Subcommand;
-use client::ClientId;
 use consumers::{Came, Consumer, Consuming, Endpoints, SetAside};
 use desk::SystemClock;
 use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 use uuid::Uuid;
 
+use super::client::client_named;
 use super::database::OpenDatabase;
 use super::report::open_desk;
 use super::{Options, print_line, tell};
@@ -46,13 +46,8 @@ pub async fn run(
     options: &Options,
     configuration: &Configuration,
 ) -> anyhow::Result<()> {
-    let database = OpenDatabase::open_existing(options, configuration).await?;
-    let done = match database.with_tables(options).await {
-        Ok(()) => act(command, database.options(), configuration).await,
-        Err(error) => Err(error),
-    };
-    database.close().await?;
-    done
+    let work = async |database: &OpenDatabase| act(command, database.options(), configuration).await;
+    OpenDatabase::used_by(options, configuration, work).await
 }
 
 async fn act(
@@ -77,19 +72,7 @@ async fn act(
 }
 
 async fn list(pool: &PgPool, name: &str) -> anyhow::Result<()> {
-    let client = client_named(pool, name).await?;
-    for consumer in Consumer::ALL {
-        let mut after = Uuid::nil();
-        loop {
-            let page = consumers::store::waiting(pool, client, consumer.name(), after, PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = last.event_id;
-            for event in &page {
-                print_line(&line(event))?;
-            }
-        }
-    }
-    Ok(())
+    each(pool, name, async |_, event| print_line(&line(&event))).await
 }
 
 fn line(event: &SetAside) -> String {
@@ -100,40 +83,49 @@ fn line(event: &SetAside) -> String {
 
 async fn replay(consuming: &Consuming, name: &str, only: Option<Uuid>) -> anyhow::Result<()> {
     let pool = &consuming.pool;
-    let client = client_named(pool, name).await?;
     let (mut taken, mut left) = (0_u64, 0_u64);
+    each(pool, name, async |consumer: Consumer, event: SetAside| {
+        let (client, id) = (event.client_id, event.event_id);
+        if only.is_some_and(|only| only != id) {
+            return Ok(());
+        }
+        let message = consumers::set_aside::message_of(event);
+        match consuming.take(consumer, &message, 1).await {
+            Came::Taken => {
+                let now = consuming.clock.now();
+                consumers::store::taken(pool, client, consumer.name(), id, now).await?;
+                taken += 1;
+            }
+            Came::Never(reason, detail) => {
+                consuming.set_aside(consumer, &message, (reason, detail)).await?;
+                left += 1;
+            }
+            Came::Later(_) => bail!("the desk cannot take events now; try again"),
+        }
+        Ok(())
+    })
+    .await?;
+    tell(&format!("{taken} events were taken, {left} are still set aside"));
+    Ok(())
+}
+
+/// Does something with each event of a client that a consumer has set aside; a page of them is in memory.
+async fn each(
+    pool: &PgPool,
+    name: &str,
+    mut act: impl AsyncFnMut(Consumer, SetAside) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let client = client_named(pool, name).await?;
     for consumer in Consumer::ALL {
         let mut after = Uuid::nil();
         loop {
             let page = consumers::store::waiting(pool, client, consumer.name(), after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after = last.event_id;
-            for event in page.into_iter().filter(|event| only.is_none_or(|id| id == event.event_id)) {
-                let id = event.event_id;
-                let message = consumers::set_aside::message_of(event);
-                match consuming.take(consumer, &message, 1).await {
-                    Came::Taken => {
-                        let now = consuming.clock.now();
-                        consumers::store::taken(pool, client, consumer.name(), id, now).await?;
-                        taken += 1;
-                    }
-                    Came::Never(reason, detail) => {
-                        consuming.set_aside(consumer, &message, (reason, detail)).await?;
-                        left += 1;
-                    }
-                    Came::Later(_) => bail!("the desk cannot take events now; try again"),
-                }
+            for event in page {
+                act(consumer, event).await?;
             }
         }
     }
-    tell(&format!("{taken} events were taken, {left} are still set aside"));
     Ok(())
-}
-
-/// The client of that name.
-pub(super) async fn client_named(pool: &PgPool, name: &str) -> anyhow::Result<ClientId> {
-    match client::store::find_client(pool, name).await? {
-        Some(client) => Ok(client),
-        None => bail!("there is no client named {name}: `onefold client list` shows those that there are"),
-    }
 }

@@ -40,8 +40,24 @@ impl OpenDatabase {
 
     /// As [`open`](Self::open), and makes nothing: for a command that has nothing to do in an empty database, so that one
     /// in a mistaken directory is an error, and not a clean audit or a list of nobody.
-    pub async fn open_existing(options: &Options, configuration: &Configuration) -> anyhow::Result<Self> {
+    async fn open_existing(options: &Options, configuration: &Configuration) -> anyhow::Result<Self> {
         Self::open_or(WhenMissing::Refuse, options, configuration).await
+    }
+
+    /// Opens what is [there already](Self::open_existing), sees to [its tables](Self::with_tables), does the work, and gives
+    /// the database back, whatever came of it.
+    pub async fn used_by<T>(
+        options: &Options,
+        configuration: &Configuration,
+        work: impl AsyncFnOnce(&Self) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let database = Self::open_existing(options, configuration).await?;
+        let done = match database.with_tables(options).await {
+            Ok(()) => work(&database).await,
+            Err(error) => Err(error),
+        };
+        database.close().await?;
+        done
     }
 
     async fn open_or(
@@ -76,7 +92,7 @@ impl OpenDatabase {
 
     /// Sees to it that an administrative command finds its tables: the embedded database is migrated; one that others
     /// care for is only looked at, for it may belong to servers of an older version.
-    pub async fn with_tables(&self, options: &Options) -> anyhow::Result<()> {
+    async fn with_tables(&self, options: &Options) -> anyhow::Result<()> {
         if self.is_embedded() && !options.no_migrate {
             return reaching::migrate(&self.options).await.map(drop);
         }

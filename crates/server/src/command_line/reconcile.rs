@@ -118,16 +118,13 @@ pub async fn run(
     let layouts = layouts(arguments.provider, configuration)?;
     // Before a database is started for it.
     let statement = open(&arguments.file)?;
-    let database = OpenDatabase::open_existing(options, configuration).await?;
-    let compared = match database.with_tables(options).await {
-        Ok(()) => tokio::select! {
-            compared = compare(&database, arguments, configuration, layouts, statement) => compared,
+    let work = async |database: &OpenDatabase| {
+        tokio::select! {
+            compared = compare(database, arguments, configuration, layouts, statement) => compared,
             () = stop.cancelled() => Err(anyhow::anyhow!("stopped before the statement was compared to its end")),
-        },
-        Err(error) => Err(error),
+        }
     };
-    database.close().await?;
-    let summary = compared?;
+    let summary = OpenDatabase::used_by(options, configuration, work).await?;
     Ok(if summary.differences() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

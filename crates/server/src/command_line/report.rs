@@ -7,13 +7,14 @@ use chrono::NaiveDate;
 use clap::{Args, Subcommand};
 use consumers::rebuilding::rebuild;
 use desk::schema::Database;
-use desk::{Clock, Desk, Hooks, Metrics, SystemClock};
+use desk::{Clock, Desk, SystemClock};
 use sqlx::postgres::PgConnectOptions;
 
+use super::client::client_named;
 use super::database::OpenDatabase;
 use super::{Options, tell};
 use crate::configuration::Configuration;
-use crate::render::render;
+use crate::consuming;
 
 /// What to do with reports.
 #[derive(Clone, Debug, Subcommand)]
@@ -43,13 +44,9 @@ pub async fn run(
     configuration: &Configuration,
 ) -> anyhow::Result<()> {
     let ReportCommand::Rebuild(arguments) = command;
-    let database = OpenDatabase::open_existing(options, configuration).await?;
-    let done = match database.with_tables(options).await {
-        Ok(()) => rebuild_days(&arguments, database.options(), configuration).await,
-        Err(error) => Err(error),
-    };
-    database.close().await?;
-    done
+    let work =
+        async |database: &OpenDatabase| rebuild_days(&arguments, database.options(), configuration).await;
+    OpenDatabase::used_by(options, configuration, work).await
 }
 
 async fn rebuild_days(
@@ -62,9 +59,7 @@ async fn rebuild_days(
         bail!("--to must not be earlier than --from");
     }
     let (desk, database) = open_desk(owner, configuration).await?;
-    let Some(client_id) = client::store::find_client(database.pool(), client).await? else {
-        bail!("there is no client named {client}: `onefold client list` shows those that there are");
-    };
+    let client_id = client_named(database.pool(), client).await?;
     let rebuilt = async {
         for day in from.iter_days().take_while(|day| day <= to) {
             let currencies = rebuild(&desk, database.pool(), client_id, day, SystemClock.now()).await?;
@@ -85,13 +80,6 @@ pub(super) async fn open_desk(
     configuration: &Configuration,
 ) -> anyhow::Result<(Desk, Database)> {
     let database = Database::connect(owner.clone(), 2).await.context("cannot use the database")?;
-    let desk = Desk::open(
-        database.clone(),
-        configuration.desk_settings(),
-        Arc::new(SystemClock),
-        Arc::new(render),
-        Hooks::default(),
-        Metrics::default(),
-    );
+    let desk = consuming::open_desk(&database, configuration.desk_settings(), Arc::new(SystemClock));
     Ok((desk, database))
 }

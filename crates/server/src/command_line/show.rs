@@ -105,13 +105,8 @@ pub async fn run(
     options: &Options,
     configuration: &Configuration,
 ) -> anyhow::Result<()> {
-    let database = OpenDatabase::open_existing(options, configuration).await?;
-    let found = match database.with_tables(options).await {
-        Ok(()) => look(command, &database).await,
-        Err(error) => Err(error),
-    };
-    database.close().await?;
-    let document = found?;
+    let work = async |database: &OpenDatabase| look(command, database).await;
+    let document = OpenDatabase::used_by(options, configuration, work).await?;
     let shown = match command {
         ShowCommand::Order(order) => &order.shown,
         ShowCommand::Account(account) => &account.shown,

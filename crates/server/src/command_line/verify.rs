@@ -44,13 +44,8 @@ pub async fn run(
     configuration: &Configuration,
 ) -> anyhow::Result<ExitCode> {
     let stop = signals::first_signal()?;
-    let database = OpenDatabase::open_existing(options, configuration).await?;
-    let audited = match database.with_tables(options).await {
-        Ok(()) => audit_until(&stop, &database, arguments, configuration).await,
-        Err(error) => Err(error),
-    };
-    database.close().await?;
-    let report = audited?;
+    let work = async |database: &OpenDatabase| audit_until(&stop, database, arguments, configuration).await;
+    let report = OpenDatabase::used_by(options, configuration, work).await?;
     if arguments.json {
         print_line(&serde_json::to_string_pretty(&document(&report))?)?;
     } else {

@@ -3,7 +3,6 @@
 use anyhow::{Context, bail};
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::{Args, Subcommand};
-use client::ClientId;
 use desk::{Clock, SystemClock};
 use notifications::store::deliveries::{DeadDelivery, Replay};
 use notifications::store::endpoints::EndpointLine;
@@ -13,6 +12,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
+use super::client::client_named;
 use super::database::OpenDatabase;
 use super::{Options, print_line, tell};
 use crate::body::words;
@@ -101,13 +101,8 @@ pub async fn run(
     options: &Options,
     configuration: &Configuration,
 ) -> anyhow::Result<()> {
-    let database = OpenDatabase::open_existing(options, configuration).await?;
-    let done = match database.with_tables(options).await {
-        Ok(()) => act(command, database.options(), configuration).await,
-        Err(error) => Err(error),
-    };
-    database.close().await?;
-    done
+    let work = async |database: &OpenDatabase| act(command, database.options(), configuration).await;
+    OpenDatabase::used_by(options, configuration, work).await
 }
 
 async fn act(
@@ -122,7 +117,7 @@ async fn act(
         WebhookCommand::Add { client, url, events } => {
             let reach = configuration.webhooks.reach();
             let url = EndpointUrl::parse(&url, reach).context("the URL of an endpoint is not good")?;
-            let client_id = client_named(db, &client).await?;
+            let client_id = client_named(&mut *db, &client).await?;
             let secret = Secret::of_random(rand::random());
             let endpoint = Endpoint {
                 client_id,
@@ -136,33 +131,33 @@ async fn act(
             print_line(&secret.reveal())?;
         }
         WebhookCommand::List { client } => {
-            let client = client_named(db, &client).await?;
+            let client = client_named(&mut *db, &client).await?;
             for endpoint in endpoints::list(&mut *db, client).await? {
                 print_line(&line(&endpoint))?;
             }
         }
         WebhookCommand::Rotate(arguments) => rotate(db, arguments).await?,
         WebhookCommand::Enable(EndpointArguments { client, endpoint }) => {
-            let client = client_named(db, &client).await?;
+            let client = client_named(&mut *db, &client).await?;
             if !endpoints::enable(&mut *db, client, EndpointId(endpoint)).await? {
                 bail!(no_such_endpoint(endpoint));
             }
         }
         WebhookCommand::Remove(EndpointArguments { client, endpoint }) => {
-            let client = client_named(db, &client).await?;
+            let client = client_named(&mut *db, &client).await?;
             match endpoints::delete_endpoint(&mut *db, client, EndpointId(endpoint)).await? {
                 Some(deliveries) => tell(&format!("The endpoint and {deliveries} deliveries are removed.")),
                 None => bail!(no_such_endpoint(endpoint)),
             }
         }
         WebhookCommand::Dead { client } => {
-            let client = client_named(db, &client).await?;
+            let client = client_named(&mut *db, &client).await?;
             for delivery in deliveries::dead(&mut *db, client, DEAD_LISTED_MAX).await? {
                 print_line(&dead_line(&delivery))?;
             }
         }
         WebhookCommand::Replay(arguments) => {
-            let client = client_named(db, &arguments.client).await?;
+            let client = client_named(&mut *db, &arguments.client).await?;
             let replay = Replay {
                 endpoint: arguments.endpoint.map(EndpointId),
                 event: arguments.event,
@@ -181,7 +176,7 @@ async fn act(
 /// The newest secret signs first; the one before it signs too, until the receiver has the new one.
 async fn rotate(db: &mut PgConnection, arguments: EndpointArguments) -> anyhow::Result<()> {
     let EndpointArguments { client, endpoint } = arguments;
-    let client = client_named(db, &client).await?;
+    let client = client_named(&mut *db, &client).await?;
     let Some(known) = endpoints::secrets(&mut *db, client, EndpointId(endpoint)).await? else {
         bail!(no_such_endpoint(endpoint));
     };
@@ -190,13 +185,6 @@ async fn rotate(db: &mut PgConnection, arguments: EndpointArguments) -> anyhow::
     endpoints::set_secrets(&mut *db, client, EndpointId(endpoint), &secrets).await?;
     tell("The new secret; it is shown only now. Deliveries are signed with it and with the one before:");
     print_line(&secret.reveal())
-}
-
-async fn client_named(db: &mut PgConnection, name: &str) -> anyhow::Result<ClientId> {
-    match client::store::find_client(db, name).await? {
-        Some(client) => Ok(client),
-        None => bail!("there is no client named {name}: `onefold client list` shows those that there are"),
-    }
 }
 
 fn no_such_endpoint(endpoint: Uuid) -> String {
