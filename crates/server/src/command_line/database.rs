@@ -44,8 +44,8 @@ impl OpenDatabase {
         Self::open_or(WhenMissing::Refuse, options, configuration).await
     }
 
-    /// Opens what is [there already](Self::open_existing), sees to [its tables](Self::with_tables), does the work, and gives
-    /// the database back, whatever came of it.
+    /// Opens what is there already, sees to its tables, does the work, and gives the database back, whatever came of
+    /// it.
     pub async fn used_by<T>(
         options: &Options,
         configuration: &Configuration,
