@@ -118,14 +118,15 @@ impl RabbitMqServer {
         let (names_port, node_port, port) =
             (self.names_port.to_string(), self.node_port.to_string(), self.port.to_string());
         let in_files = |name: &str| self.files.join(name);
-        let (data, logs, plugins, environment, configuration) = (
+        let (data, logs, dump, plugins, environment, configuration) = (
             in_files("data"),
             in_files("logs"),
+            in_files("erl_crash.dump"),
             in_files("plugins"),
             in_files("environment"),
             in_files("node.conf"),
         );
-        let variables: [(&str, &OsStr); 12] = [
+        let variables: [(&str, &OsStr); 13] = [
             ("ERL_EPMD_PORT", names_port.as_ref()),
             ("HOME", self.files.as_ref()),
             ("RABBITMQ_NODENAME", "onefold-test@localhost".as_ref()),
@@ -134,6 +135,8 @@ impl RabbitMqServer {
             ("RABBITMQ_DIST_PORT", node_port.as_ref()),
             ("RABBITMQ_MNESIA_BASE", data.as_ref()),
             ("RABBITMQ_LOG_BASE", logs.as_ref()),
+            // Else Erlang leaves its dump in the directory that the tests run in.
+            ("ERL_CRASH_DUMP", dump.as_ref()),
             ("RABBITMQ_ENABLED_PLUGINS_FILE", plugins.as_ref()),
             ("RABBITMQ_CONF_ENV_FILE", environment.as_ref()),
             ("RABBITMQ_CONFIG_FILE", configuration.as_ref()),
