@@ -7,8 +7,9 @@ use chrono::{DateTime, Utc};
 
 use crate::checks::{
     asked_refunds::AskedRefunds, balances::Balances, business_keys::BusinessKeys, collecting::Collecting,
-    entries::Entries, events::Events, holds::Holds, known_accounts::KnownAccounts, movements::Movements,
-    order_amounts::OrderAmounts, order_payments::OrderPayments, order_versions::OrderVersions,
+    entries::Entries, event_states::EventStates, events::Events, holds::Holds,
+    known_accounts::KnownAccounts, movements::Movements, order_amounts::OrderAmounts,
+    order_holds::OrderHolds, order_payments::OrderPayments, order_versions::OrderVersions,
     payments::Payments, receipts::Receipts, records::Records, refunds::Refunds, stock::Stock,
     trial_balance::TrialBalance,
 };
@@ -52,6 +53,7 @@ pub fn all(terms: Terms) -> Vec<Box<dyn Check>> {
         Box::new(Movements::new(listed_max)),
         Box::new(OrderPayments::new(listed_max)),
         Box::new(OrderAmounts::new(listed_max)),
+        Box::new(OrderHolds::new(listed_max)),
         Box::new(OrderVersions::new(listed_max)),
         Box::new(Receipts::new(listed_max)),
         Box::new(Payments::new(listed_max)),
@@ -60,6 +62,7 @@ pub fn all(terms: Terms) -> Vec<Box<dyn Check>> {
         Box::new(Stock::new(listed_max)),
         Box::new(Records::new(terms)),
         Box::new(Events::new(listed_max)),
+        Box::new(EventStates::new(listed_max)),
         Box::new(BusinessKeys::new(listed_max)),
     ]
 }

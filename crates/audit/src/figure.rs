@@ -25,6 +25,16 @@ impl Figure {
     /// Nothing.
     pub const ZERO: Self = Self::TenThousandths(0);
 
+    /// Reads decimal text, as events have it.
+    pub fn from_text(text: &str) -> Self {
+        let (integer, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if integer.is_empty() || fraction.len() > 4 || !digits(integer) || !digits(fraction) {
+            return Self::NotANumber;
+        }
+        format!("{integer}{fraction:0<4}").parse().map_or(Self::NotANumber, Self::TenThousandths)
+    }
+
     /// The ten-thousandths; none where it is not a number.
     pub fn ten_thousandths(self) -> Option<i128> {
         match self {
@@ -143,6 +153,16 @@ mod tests {
             assert_eq!(from_binary(&bytes), Some(figure), "{bytes:?}");
         }
         assert_eq!(from_binary(&[0, 1, 0, 0, 0, 0, 0, 4]), None);
+    }
+
+    #[test]
+    fn a_text_is_read_to_the_last_digit() {
+        for (text, units) in [("0", 0), ("12.3", 123_000), ("0.0005", 5), ("500", 5_000_000), ("1.", 10_000)] {
+            assert_eq!(Figure::from_text(text), Figure::TenThousandths(units), "{text}");
+        }
+        for text in ["", ".5", "-1", "1e3", "1.00001", "12,3", &"9".repeat(40)] {
+            assert_eq!(Figure::from_text(text), Figure::NotANumber, "{text}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! - [`reconciliation`]: two sets of rows that must be the same, compared without keeping either;
 //! - [`row`]: the rows, as the audit reads them;
 //! - [`vocabulary`]: the words of the books, and what each must mean;
+//! - [`transitions`]: what may follow on what;
 //! - [`figure`]: an exact number, as the database holds it;
 //! - [`store`]: the statements, and the snapshot that they read.
 //!
@@ -28,6 +29,7 @@ pub mod reconciliation;
 pub mod report;
 pub mod row;
 pub mod store;
+pub mod transitions;
 pub mod vocabulary;
 
 pub use audit::{AuditError, Progress, Settings, audit};

@@ -1,5 +1,6 @@
 //! The rows, as the audit reads them: without what no check looks at, and each by itself.
 
+mod history;
 mod payments;
 
 use chrono::{DateTime, Utc};
@@ -7,6 +8,7 @@ use uuid::Uuid;
 
 use crate::figure::Figure;
 
+pub use history::{Event, OrderNow, OrderState, OrderVersion, Standing};
 pub use payments::{Alert, AskedRefund, Delivery, Funds, Payment, Receipt};
 
 /// A row of any table.
@@ -42,21 +44,21 @@ pub enum Row<'r> {
     Record(Record<'r>),
     /// Of `idempotency_records`: past its retention, or of a closing, and completed, without what it says was done.
     RecordWithoutEffect(Record<'r>),
-    /// Of `payments`.
+    /// Of `payments`, with what its order says.
     Payment(Payment<'r>),
     /// Of `payment_receipts`.
     Receipt(Receipt<'r>),
     /// Of `payment_alerts`.
     Alert(Alert<'r>),
-    /// Of `callback_deliveries`.
-    Delivery(Delivery),
+    /// Of `callback_deliveries`, with what its payment says.
+    Delivery(Delivery<'r>),
     /// Of `asked_refunds`, with what its receipt, its order and its alert say.
     AskedRefund(AskedRefund<'r>),
     /// Since when versions of orders are kept: when the migration that adds them was applied.
     HistoryKept(DateTime<Utc>),
-    /// Of `order_versions`, with what its order and its delivery say.
+    /// Of `order_versions`, with what the version before it, its order and its delivery say.
     OrderVersion(OrderVersion<'r>),
-    /// Of `outbox_events`.
+    /// Of `outbox_events`, with what the versions that one of an order tells of say.
     Event(Event<'r>),
     /// An order's number; they come in the order of client and number.
     OrderNumber(BusinessKey<'r>),
@@ -223,49 +225,6 @@ pub struct Order<'r> {
     pub updated_at: DateTime<Utc>,
 }
 
-/// A version of an order, as it was made.
-#[derive(Clone, Copy, Debug)]
-pub struct OrderVersion<'r> {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// The order.
-    pub order_id: Uuid,
-    /// Which version.
-    pub version: i64,
-    /// What made it.
-    pub what: &'r str,
-    /// Where the order was from then on, with its figures.
-    pub state: OrderState<'r>,
-    /// Whether the delivery that it names is one; true, if it names none.
-    pub delivery_is_there: bool,
-    /// What its order says now; none, if there is no such order.
-    pub order: Option<OrderNow<'r>>,
-}
-
-/// Where an order is in its life, since when, and with which figures.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OrderState<'r> {
-    /// Where.
-    pub status: &'r str,
-    /// What has been taken.
-    pub captured_amount: Figure,
-    /// What has been given back.
-    pub refunded_amount: Figure,
-    /// Since when.
-    pub at: DateTime<Utc>,
-}
-
-/// What an order says, where one of its versions is looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OrderNow<'r> {
-    /// When it was placed.
-    pub created_at: DateTime<Utc>,
-    /// How many changes it has seen.
-    pub version: i64,
-    /// Its state.
-    pub state: OrderState<'r>,
-}
-
 /// An item of an order.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'r> {
@@ -399,25 +358,6 @@ pub struct Record<'r> {
     pub response_location: Option<&'r str>,
     /// When the answer was decided: the time of the effect, exactly.
     pub completed_at: DateTime<Utc>,
-}
-
-/// An event.
-#[derive(Clone, Copy, Debug)]
-pub struct Event<'r> {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// Its identity.
-    pub event_id: Uuid,
-    /// What happened.
-    pub event_type: &'r str,
-    /// To what kind of thing.
-    pub aggregate_type: &'r str,
-    /// To which one.
-    pub aggregate_id: Uuid,
-    /// Its place among the events of that one.
-    pub sequence: i64,
-    /// When.
-    pub occurred_at: DateTime<Utc>,
 }
 
 /// A name that the client gave to an order, a movement, a hold, a capture or a refund.

@@ -12,11 +12,11 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use crate::row::{
-    Account, After, BusinessKey, Capture, Client, CollectingAccount, Entry, Event, Hold, Item, Movement,
-    Order, Refund, RefundItem, Row, Side, Sku, Total,
+    Account, After, BusinessKey, Capture, Client, CollectingAccount, Entry, Hold, Item, Movement, Order,
+    Refund, RefundItem, Row, Side, Sku, Total,
 };
 
-use history::{HISTORY_KEPT, ORDER_VERSIONS, history_kept, order_version};
+use history::{EVENTS, HISTORY_KEPT, ORDER_VERSIONS, event, history_kept, order_version};
 use payments::{
     ALERTS, ASKED_REFUNDS, DELIVERIES, PAYMENTS, RECEIPTS, alert, asked_refund, delivery, payment, receipt,
 };
@@ -317,22 +317,6 @@ fn sku(row: &PgRow) -> sqlx::Result<Row<'_>> {
         total: row.try_get("total")?,
         reserved: row.try_get("reserved")?,
         sold: row.try_get("sold")?,
-    }))
-}
-
-const EVENTS: &str = "
-    SELECT client_id, event_id, event_type, aggregate_type, aggregate_id, sequence, occurred_at
-    FROM outbox_events";
-
-fn event(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    Ok(Row::Event(Event {
-        client_id: row.try_get("client_id")?,
-        event_id: row.try_get("event_id")?,
-        event_type: row.try_get("event_type")?,
-        aggregate_type: row.try_get("aggregate_type")?,
-        aggregate_id: row.try_get("aggregate_id")?,
-        sequence: row.try_get("sequence")?,
-        occurred_at: row.try_get("occurred_at")?,
     }))
 }
 

@@ -124,23 +124,6 @@ pub const ORDER_REFUND: &str = "order_refund";
 /// The version of an order that says that its provider is to give something back.
 pub const REFUND_ASKED: &str = "refund_asked";
 
-/// What makes a version of an order, and the states that it can lead to. Placings that move money are told by the journal.
-pub const CHANGES: &[(&str, &[&str])] = &[
-    ("placed", &["pending_payment"]),
-    ("paid", &["paid"]),
-    ("captured", &["authorized", "paid"]),
-    ("refunded", &["partially_refunded", "refunded"]),
-    (REFUND_ASKED, &["paid", "partially_refunded"]),
-    ("cancelled", &["cancelled"]),
-    ("expired", &["expired"]),
-    ("corrected", &["paid", "partially_refunded", "refunded"]),
-];
-
-/// The states that the change of that word can lead to.
-pub fn change(word: &str) -> Option<&'static [&'static str]> {
-    CHANGES.iter().find(|(what, _)| *what == word).map(|(_, states)| *states)
-}
-
 /// The kind of that word.
 pub fn kind(word: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.word == word)
@@ -290,6 +273,8 @@ pub const ORDER_PAID: &str = "onefold.order.paid.v1";
 pub const ORDER_PLACED: &str = "onefold.order.placed.v1";
 /// An order was placed, and what it costs was frozen.
 pub const ORDER_AUTHORIZED: &str = "onefold.order.authorized.v1";
+/// Something of what was frozen for an order was taken.
+pub const ORDER_CAPTURED: &str = "onefold.order.captured.v1";
 /// An order was not paid in time.
 pub const ORDER_EXPIRED: &str = "onefold.order.expired.v1";
 /// An order was called off.
@@ -321,7 +306,7 @@ pub const EVENTS: &[(&str, &str)] = &[
     (ORDER_PAID, "order"),
     (ORDER_PLACED, "order"),
     (ORDER_AUTHORIZED, "order"),
-    ("onefold.order.captured.v1", "order"),
+    (ORDER_CAPTURED, "order"),
     (ORDER_EXPIRED, "order"),
     (ORDER_CANCELLED, "order"),
     (ORDER_REFUNDED, "order"),

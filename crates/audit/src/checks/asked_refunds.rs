@@ -79,6 +79,10 @@ fn broken(asked: &AskedRefund<'_>) -> Vec<(String, String)> {
         let found = asked.order_status.map_or("none".to_owned(), |status| format!("one that is {status}"));
         broken.push(("an order that was paid".to_owned(), found));
     }
+    // It is made to be asked for; whatever it is told of later makes a version.
+    if asked.version == 1 && asked.status != "pending" {
+        broken.push(("pending, as every refund in its first version".to_owned(), asked.status.to_owned()));
+    }
     match asked.status {
         "pending" | "unknown" => {}
         "succeeded" => {
@@ -144,6 +148,7 @@ mod tests {
             currency: "CNY",
             amount: Figure::TenThousandths(10_000),
             status,
+            version: if status == "pending" { 1 } else { 2 },
             created_at: DateTime::UNIX_EPOCH,
             has_receipt: true,
             untold: None,
@@ -171,6 +176,7 @@ mod tests {
             AskedRefund { has_receipt: false, ..asked("pending") },
             AskedRefund { order_status: None, ..asked("pending") },
             AskedRefund { order_status: Some("pending_payment"), ..asked("pending") },
+            AskedRefund { version: 1, ..asked("unknown") },
         ] {
             assert_eq!(broken(&refund).len(), 1, "{refund:?}");
         }

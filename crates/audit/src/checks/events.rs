@@ -5,23 +5,22 @@
 //! its making is looked for.
 //!
 //! Published events are deleted in the end. How far that went is noted for each client, and things that were made before
-//! are passed over here, whatever is left of their events: nothing can be said of what is meant to be gone.
+//! are passed over here, but for what became of orders since: their versions stay, with the time at which each was made.
 
-use std::collections::HashMap;
-
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::check::Check;
 use crate::reconciliation::{Claim, Hand, Reconciliation};
 use crate::report::{CheckReport, Difference, Findings};
-use crate::row::{Event, Row};
+use crate::row::{Event, OrderVersion, Row};
 use crate::vocabulary::{
     ACCOUNT_CLOSED, ACCOUNT_OPENED, ALERT_RAISED, ALERT_RESOLVED, EVENTS, HOLD_EXPIRED, HOLD_PLACED,
     HOLD_RELEASED, MOVEMENTS, ONCE, ORDER_AUTHORIZED, ORDER_CANCELLED, ORDER_EXPIRED, ORDER_PAID,
     ORDER_PLACED, SKU_SET,
 };
 
+use super::kept_events::KeptEvents;
 use super::report_rows;
 
 /// Stands for whatever happened to a thing between its placing and its end.
@@ -52,11 +51,10 @@ impl Claim for Happened {
 pub struct Events {
     findings: Findings,
     happened: Reconciliation<Happened>,
-    pruned_before: HashMap<Uuid, DateTime<Utc>>,
+    kept: KeptEvents,
+    /// Since when versions of orders are kept.
+    versions_since: DateTime<Utc>,
 }
-
-/// A thing's id may have been drawn by a server whose clock is ahead of the one that published its first event.
-const CLOCKS_DIFFER_BY: TimeDelta = TimeDelta::minutes(10);
 
 impl Events {
     /// A check that has seen nothing.
@@ -65,22 +63,13 @@ impl Events {
         Self {
             findings: Findings::new("events", promise, listed_max),
             happened: Reconciliation::of_rows(),
-            pruned_before: HashMap::new(),
+            kept: KeptEvents::default(),
+            versions_since: DateTime::<Utc>::MIN_UTC,
         }
     }
 
-    /// Whether no event of this thing can have been deleted: its id tells when it was made.
-    fn is_whole(&self, client: Uuid, aggregate: Uuid) -> bool {
-        let Some(before) = self.pruned_before.get(&client) else { return true };
-        let made = aggregate.get_timestamp().and_then(|time| {
-            let (seconds, nanoseconds) = time.to_unix();
-            DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanoseconds)
-        });
-        made.is_some_and(|made| made >= *before + CLOCKS_DIFFER_BY)
-    }
-
     fn effect(&mut self, client: Uuid, aggregate: Uuid, event_type: &'static str, sequence: i64) {
-        if self.is_whole(client, aggregate) {
+        if self.kept.is_whole(client, aggregate) {
             self.happened.claim(Hand::Left, Happened { client, aggregate, event_type, sequence }, None);
         }
     }
@@ -103,6 +92,20 @@ impl Events {
         }
     }
 
+    /// Whether an order that was placed before events were deleted has a version of that moment, and the event that tells
+    /// of it.
+    fn is_later_of_old_order(&self, client: Uuid, order: Uuid, at: DateTime<Utc>) -> bool {
+        !self.kept.is_whole(client, order) && self.kept.is_kept(client, at) && at > self.versions_since
+    }
+
+    fn version(&mut self, version: &OrderVersion<'_>) {
+        let (client, aggregate, at) = (version.client_id, version.order_id, version.state.at);
+        if version.version > 1 && self.is_later_of_old_order(client, aggregate, at) {
+            let (event_type, sequence) = (LATER, version.version);
+            self.happened.claim(Hand::Left, Happened { client, aggregate, event_type, sequence }, None);
+        }
+    }
+
     fn event(&mut self, event: &Event<'_>) {
         self.findings.looked();
         let known = EVENTS
@@ -116,23 +119,23 @@ impl Events {
                 found: format!("{} of a {}", event.event_type, event.aggregate_type),
             });
         };
-        if !self.is_whole(event.client_id, event.aggregate_id) {
-            return;
-        }
+        let (client, aggregate) = (event.client_id, event.aggregate_id);
+        let is_whole = self.kept.is_whole(client, aggregate);
         let has_a_life = matches!(*aggregate_type, "order" | "hold");
         let types: &[&'static str] = match event.sequence {
+            2.. if *aggregate_type == "order"
+                && self.is_later_of_old_order(client, aggregate, event.occurred_at) =>
+            {
+                &[LATER]
+            }
+            _ if !is_whole => &[],
             2.. if *aggregate_type == "sku" => &[],
             2.. if has_a_life && ONCE.contains(event_type) => &[LATER, event_type],
             2.. if has_a_life => &[LATER],
             _ => &[event_type],
         };
         for event_type in types {
-            let happened = Happened {
-                client: event.client_id,
-                aggregate: event.aggregate_id,
-                event_type,
-                sequence: event.sequence,
-            };
+            let happened = Happened { client, aggregate, event_type, sequence: event.sequence };
             self.happened.claim(Hand::Right, happened, Some(event.event_id));
         }
     }
@@ -140,11 +143,10 @@ impl Events {
 
 impl Check for Events {
     fn see(&mut self, row: &Row<'_>) {
+        self.kept.see(row);
         match row {
-            Row::Client(client) => {
-                let before = client.events_pruned_before.map(|before| (client.client_id, before));
-                self.pruned_before.extend(before);
-            }
+            Row::HistoryKept(since) => self.versions_since = *since,
+            Row::OrderVersion(version) => self.version(version),
             Row::Account(account) => {
                 self.effect(account.client_id, account.account_id, ACCOUNT_OPENED, 0);
                 if account.closed {

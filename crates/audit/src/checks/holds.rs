@@ -46,6 +46,11 @@ impl Claim for Part {
     }
 }
 
+/// What was given back by a release or with the last capture.
+const RELEASED: &str = "given back";
+/// What was given back because its time was over.
+const EXPIRED: &str = "given back as expired";
+
 /// The check.
 #[derive(Debug)]
 pub struct Holds {
@@ -73,9 +78,10 @@ impl Holds {
     fn hold(&mut self, hold: &Hold<'_>) {
         self.moved.looked();
         let rest = hold.amount.minus(hold.captured);
-        let (left, given_back) = match hold.status {
-            "active" => (rest, Figure::ZERO),
-            "captured" | "released" | "expired" => (Figure::ZERO, rest),
+        let (left, released, expired) = match hold.status {
+            "active" => (rest, Figure::ZERO, Figure::ZERO),
+            "captured" | "released" => (Figure::ZERO, rest, Figure::ZERO),
+            "expired" => (Figure::ZERO, Figure::ZERO, rest),
             other => {
                 let found = other.to_owned();
                 return self.moved.row_differs(|| Difference {
@@ -99,7 +105,8 @@ impl Holds {
         for (part, sum) in [
             (part(account, "frozen"), hold.amount),
             (part(account, "taken"), hold.captured),
-            (part(account, "given back"), given_back),
+            (part(account, RELEASED), released),
+            (part(account, EXPIRED), expired),
             (part(None, "captured"), hold.captured),
         ] {
             self.parts.claim_times(Hand::Left, part, units(sum), None);
@@ -121,7 +128,8 @@ impl Holds {
         let (what, account) = match entry.kind {
             HOLD => ("frozen", entry.debit.account_id),
             HOLD_CAPTURE => ("taken", entry.debit.account_id),
-            HOLD_RELEASE | HOLD_EXPIRY => ("given back", entry.credit.account_id),
+            HOLD_RELEASE => (RELEASED, entry.credit.account_id),
+            HOLD_EXPIRY => (EXPIRED, entry.credit.account_id),
             _ => return,
         };
         // The hold of an order has the order's id.

@@ -1,5 +1,6 @@
 //! Every order that is paid at a provider has exactly one payment, of its amount and in the state that fits its own; what
-//! was captured of it, less what was given back, is what its receipts' rows have put into revenue. And every question
+//! was captured of it, less what was given back, is what its receipts' rows have put into revenue. What a delivery has led
+//! a payment to stays so. And every question
 //! that a receipt says is open is an open alert, and the other way round.
 
 use uuid::Uuid;
@@ -8,7 +9,8 @@ use crate::check::Check;
 use crate::figure::Figure;
 use crate::reconciliation::{Claim, Hand, Reconciliation};
 use crate::report::{CheckReport, Difference, Findings};
-use crate::row::{Order, Payment, Row};
+use crate::row::{Delivery, Order, Payment, Row};
+use crate::transitions::{payment_after, payment_states};
 use crate::vocabulary::{CLEARING, Code};
 
 use super::collecting_names::CollectingNames;
@@ -21,7 +23,6 @@ struct AtProvider {
     order: Uuid,
     amount: Figure,
     currency: Code,
-    stage: &'static str,
 }
 
 impl Claim for AtProvider {
@@ -95,12 +96,7 @@ impl Payments {
             return;
         }
         let (client, currency) = (order.client_id, Code::of(order.currency));
-        let stage = match order.status {
-            "pending_payment" => "awaited",
-            "paid" | "partially_refunded" | "refunded" => "paid",
-            _ => "over",
-        };
-        let at_provider = AtProvider { client, order: order.order_id, amount: order.amount, currency, stage };
+        let at_provider = AtProvider { client, order: order.order_id, amount: order.amount, currency };
         self.at_providers.claim(Hand::Left, at_provider, None);
         let figures = (order.captured_amount.ten_thousandths(), order.refunded_amount.ten_thousandths());
         if let (Some(captured), Some(refunded)) = figures
@@ -126,14 +122,35 @@ impl Payments {
             }
             return;
         };
-        let stage = match payment.status {
-            "pending" => "awaited",
-            "settled" => "paid",
-            _ => "over",
-        };
         let at_provider =
-            AtProvider { client: payment.client_id, order, amount, currency: Code::of(currency), stage };
+            AtProvider { client: payment.client_id, order, amount, currency: Code::of(currency) };
         self.at_providers.claim(Hand::Right, at_provider, None);
+        // Both end in one transaction. An order that is not there is told of by its claim.
+        let Some(order_status) = payment.order_status else { return };
+        let fitting = payment_states(order_status);
+        if !fitting.contains(&payment.status) {
+            self.findings.row_differs(|| Difference {
+                client_id: payment.client_id,
+                subject: format!("payment {:?}", payment.payment_no),
+                expected: format!("{}, as its order is {order_status}", fitting.join(" or ")),
+                found: payment.status.to_owned(),
+            });
+        }
+    }
+
+    /// What a delivery has led a payment to, that stays so.
+    fn delivery(&mut self, delivery: &Delivery<'_>) {
+        let (Some(after), Some(status)) = (payment_after(delivery.effect), delivery.payment_status) else {
+            return;
+        };
+        if status != after {
+            self.findings.row_differs(|| Difference {
+                client_id: delivery.client_id,
+                subject: format!("the payment of delivery {}", delivery.delivery_id),
+                expected: format!("{after}, as it was {} by it", delivery.effect),
+                found: status.to_owned(),
+            });
+        }
     }
 }
 
@@ -143,6 +160,7 @@ impl Check for Payments {
         match row {
             Row::Order(order) => self.order(order),
             Row::Payment(payment) => self.payment(payment),
+            Row::Delivery(delivery) => self.delivery(delivery),
             Row::Entry(entry) => {
                 let (Some(order), Some(_)) = (entry.order_id, entry.receipt_id) else { return };
                 let Some(amount) = entry.amount.ten_thousandths() else { return };
@@ -185,7 +203,7 @@ impl Check for Payments {
             &mut self.findings,
             self.at_providers.conclude(),
             |one| (one.client, format!("order {}", one.order)),
-            |one| format!("a payment of {} {} that is {}", one.amount, one.currency, one.stage),
+            |one| format!("a payment of {} {}", one.amount, one.currency),
         );
         let leftover = self.earned.conclude();
         report_limits(&mut self.findings, &leftover);

@@ -20,6 +20,8 @@ pub struct Payment<'r> {
     pub currency: Option<&'r str>,
     /// Where it is in its life.
     pub status: &'r str,
+    /// Where its order is; none, if there is no such order.
+    pub order_status: Option<&'r str>,
 }
 
 /// What a provider says was received.
@@ -75,11 +77,15 @@ pub struct Alert<'r> {
 
 /// A delivery of a provider that was dealt with.
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery {
+pub struct Delivery<'r> {
     /// Whose it is.
     pub client_id: Uuid,
     /// Its identity.
     pub delivery_id: Uuid,
+    /// What it did to the books.
+    pub effect: &'r str,
+    /// Where the payment is whose number it names; none, if it names none or there is no such payment.
+    pub payment_status: Option<&'r str>,
     /// When.
     pub received_at: DateTime<Utc>,
 }
@@ -101,6 +107,8 @@ pub struct AskedRefund<'r> {
     pub amount: Figure,
     /// How far it is.
     pub status: &'r str,
+    /// How many changes it has seen.
+    pub version: i64,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
     /// Whether the receipt whose money it is is there, in its currency.

@@ -1,9 +1,10 @@
-//! Reading the versions of orders.
+//! Reading what became of orders and holds: versions, and events.
 
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
-use crate::row::{OrderNow, OrderState, OrderVersion, Row};
+use crate::figure::Figure;
+use crate::row::{Event, OrderNow, OrderState, OrderVersion, Row, Standing};
 
 /// When the migration that keeps versions was applied, by the clock of the database.
 pub(super) const HISTORY_KEPT: &str = "
@@ -15,13 +16,19 @@ pub(super) fn history_kept(row: &PgRow) -> sqlx::Result<Row<'_>> {
     Ok(Row::HistoryKept(row.try_get("installed_on")?))
 }
 
-/// The order and the delivery are found by their keys.
+/// The version before, the order and the delivery are found by their keys.
 pub(super) const ORDER_VERSIONS: &str = "
     SELECT v.client_id, v.order_id, v.version, v.what, v.status, v.captured_amount, v.refunded_amount, v.created_at,
+           b.status AS before_status, b.captured_amount AS before_captured_amount,
+           b.refunded_amount AS before_refunded_amount,
            v.delivery_id IS NULL OR d.delivery_id IS NOT NULL AS delivery_is_there,
-           o.version AS order_version, o.status AS order_status, o.captured_amount AS order_captured_amount,
-           o.refunded_amount AS order_refunded_amount, o.created_at AS order_created_at, o.updated_at AS order_updated_at
+           o.version AS order_version, o.payment_method, o.amount, o.status AS order_status,
+           o.captured_amount AS order_captured_amount, o.refunded_amount AS order_refunded_amount,
+           o.created_at AS order_created_at, o.updated_at AS order_updated_at
     FROM order_versions v
+    LEFT JOIN order_versions b ON b.client_id = v.client_id
+                              AND b.order_id = v.order_id
+                              AND b.version = v.version - 1
     LEFT JOIN orders o ON o.client_id = v.client_id
                       AND o.order_id = v.order_id
     LEFT JOIN callback_deliveries d ON d.client_id = v.client_id
@@ -33,11 +40,15 @@ pub(super) fn order_version(row: &PgRow) -> sqlx::Result<Row<'_>> {
         None => None,
         Some(version) => Some(OrderNow {
             created_at: row.try_get("order_created_at")?,
+            payment_method: row.try_get("payment_method")?,
+            amount: row.try_get("amount")?,
             version,
             state: OrderState {
-                status: row.try_get("order_status")?,
-                captured_amount: row.try_get("order_captured_amount")?,
-                refunded_amount: row.try_get("order_refunded_amount")?,
+                standing: Standing {
+                    status: row.try_get("order_status")?,
+                    captured: row.try_get("order_captured_amount")?,
+                    refunded: row.try_get("order_refunded_amount")?,
+                },
                 at: row.try_get("order_updated_at")?,
             },
         }),
@@ -48,12 +59,86 @@ pub(super) fn order_version(row: &PgRow) -> sqlx::Result<Row<'_>> {
         version: row.try_get("version")?,
         what: row.try_get("what")?,
         state: OrderState {
-            status: row.try_get("status")?,
-            captured_amount: row.try_get("captured_amount")?,
-            refunded_amount: row.try_get("refunded_amount")?,
+            standing: Standing {
+                status: row.try_get("status")?,
+                captured: row.try_get("captured_amount")?,
+                refunded: row.try_get("refunded_amount")?,
+            },
             at: row.try_get("created_at")?,
         },
+        before: kept(row, ["before_status", "before_captured_amount", "before_refunded_amount"])?,
         delivery_is_there: row.try_get("delivery_is_there")?,
         order,
     }))
+}
+
+/// What a row that was joined says, if there is one.
+fn kept<'r>(
+    row: &'r PgRow,
+    [status, captured, refunded]: [&str; 3],
+) -> sqlx::Result<Option<Standing<'r>>> {
+    let status: Option<&str> = row.try_get(status)?;
+    let Some(status) = status else { return Ok(None) };
+    Ok(Some(Standing { status, captured: row.try_get(captured)?, refunded: row.try_get(refunded)? }))
+}
+
+/// Only orders and holds are looked into. The versions that an event of an order tells of are found by their keys.
+pub(super) const EVENTS: &str = "
+    SELECT e.client_id, e.event_id, e.event_type, e.aggregate_type, e.aggregate_id, e.sequence, e.occurred_at,
+           t.status, t.captured_amount, t.refunded_amount,
+           t.previous ->> 'status' AS previous_status,
+           t.previous ->> 'captured_amount' AS previous_captured_amount,
+           t.previous ->> 'refunded_amount' AS previous_refunded_amount,
+           v.status AS version_status, v.captured_amount AS version_captured_amount,
+           v.refunded_amount AS version_refunded_amount,
+           b.status AS before_status, b.captured_amount AS before_captured_amount,
+           b.refunded_amount AS before_refunded_amount
+    FROM outbox_events e
+    LEFT JOIN LATERAL (
+        SELECT e.data ->> 'status' AS status,
+               e.data ->> 'captured_amount' AS captured_amount,
+               e.data ->> 'refunded_amount' AS refunded_amount,
+               e.data -> 'previous' AS previous
+        WHERE e.aggregate_type IN ('order', 'hold')
+    ) t ON TRUE
+    LEFT JOIN order_versions v ON e.aggregate_type = 'order'
+                              AND v.client_id = e.client_id
+                              AND v.order_id = e.aggregate_id
+                              AND v.version = e.sequence
+    LEFT JOIN order_versions b ON e.aggregate_type = 'order'
+                              AND b.client_id = e.client_id
+                              AND b.order_id = e.aggregate_id
+                              AND b.version = e.sequence - 1";
+
+pub(super) fn event(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    Ok(Row::Event(Event {
+        client_id: row.try_get("client_id")?,
+        event_id: row.try_get("event_id")?,
+        event_type: row.try_get("event_type")?,
+        aggregate_type: row.try_get("aggregate_type")?,
+        aggregate_id: row.try_get("aggregate_id")?,
+        sequence: row.try_get("sequence")?,
+        occurred_at: row.try_get("occurred_at")?,
+        told: told(row, ["status", "captured_amount", "refunded_amount"])?,
+        told_before: told(
+            row,
+            ["previous_status", "previous_captured_amount", "previous_refunded_amount"],
+        )?,
+        version: kept(row, ["version_status", "version_captured_amount", "version_refunded_amount"])?,
+        version_before: kept(row, ["before_status", "before_captured_amount", "before_refunded_amount"])?,
+    }))
+}
+
+/// What an event says, if it says something. Its amounts are texts; what it says nothing of is nothing.
+fn told<'r>(
+    row: &'r PgRow,
+    [status, captured, refunded]: [&str; 3],
+) -> sqlx::Result<Option<Standing<'r>>> {
+    let status: Option<&str> = row.try_get(status)?;
+    let Some(status) = status else { return Ok(None) };
+    let figure = |column: &str| -> sqlx::Result<Figure> {
+        let text: Option<&str> = row.try_get(column)?;
+        Ok(text.map_or(Figure::ZERO, Figure::from_text))
+    };
+    Ok(Some(Standing { status, captured: figure(captured)?, refunded: figure(refunded)? }))
 }

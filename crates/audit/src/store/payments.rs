@@ -5,9 +5,12 @@ use sqlx::postgres::PgRow;
 
 use crate::row::{Alert, AskedRefund, Delivery, Funds, Payment, Receipt, Row};
 
+/// Its order is found by its key.
 pub(super) const PAYMENTS: &str = "
-    SELECT client_id, payment_no, order_id, amount, currency, status
-    FROM payments";
+    SELECT p.client_id, p.payment_no, p.order_id, p.amount, p.currency, p.status, o.status AS order_status
+    FROM payments p
+    LEFT JOIN orders o ON o.client_id = p.client_id
+                      AND o.order_id = p.order_id";
 
 pub(super) fn payment(row: &PgRow) -> sqlx::Result<Row<'_>> {
     Ok(Row::Payment(Payment {
@@ -17,6 +20,7 @@ pub(super) fn payment(row: &PgRow) -> sqlx::Result<Row<'_>> {
         amount: row.try_get("amount")?,
         currency: row.try_get("currency")?,
         status: row.try_get("status")?,
+        order_status: row.try_get("order_status")?,
     }))
 }
 
@@ -62,14 +66,19 @@ pub(super) fn alert(row: &PgRow) -> sqlx::Result<Row<'_>> {
     }))
 }
 
+/// Its payment is found by its key.
 pub(super) const DELIVERIES: &str = "
-    SELECT client_id, delivery_id, received_at
-    FROM callback_deliveries";
+    SELECT d.client_id, d.delivery_id, d.effect, d.received_at, p.status AS payment_status
+    FROM callback_deliveries d
+    LEFT JOIN payments p ON p.client_id = d.client_id
+                        AND p.payment_no = d.payment_no";
 
 pub(super) fn delivery(row: &PgRow) -> sqlx::Result<Row<'_>> {
     Ok(Row::Delivery(Delivery {
         client_id: row.try_get("client_id")?,
         delivery_id: row.try_get("delivery_id")?,
+        effect: row.try_get("effect")?,
+        payment_status: row.try_get("payment_status")?,
         received_at: row.try_get("received_at")?,
     }))
 }
@@ -78,7 +87,8 @@ pub(super) fn delivery(row: &PgRow) -> sqlx::Result<Row<'_>> {
 /// one receipt that are back are added up for each of them, for they are few. Alerts about a receipt have no key of
 /// their own, and are looked for only where less was told of than must have been.
 pub(super) const ASKED_REFUNDS: &str = "
-    SELECT a.client_id, a.refund_id, a.order_id, o.status AS order_status, a.currency, a.amount, a.status, a.created_at,
+    SELECT a.client_id, a.refund_id, a.order_id, o.status AS order_status, a.currency, a.amount, a.status, a.version,
+           a.created_at,
            r.receipt_id IS NOT NULL AS has_receipt,
            s.back, r.refund_told,
            CASE WHEN a.status = 'succeeded' AND s.back > r.refund_told
@@ -127,6 +137,7 @@ pub(super) fn asked_refund(row: &PgRow) -> sqlx::Result<Row<'_>> {
         currency: row.try_get("currency")?,
         amount: row.try_get("amount")?,
         status: row.try_get("status")?,
+        version: row.try_get("version")?,
         created_at: row.try_get("created_at")?,
         has_receipt: row.try_get("has_receipt")?,
         untold,
