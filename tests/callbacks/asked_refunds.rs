@@ -210,12 +210,19 @@ async fn a_refund_that_is_stuck_is_asked_about_until_it_is_over() -> anyhow::Res
     let What::Refunded(mut stuck) = refunded(&refund_no(&refund), "10.00", "10.00") else { unreachable!() };
     stuck.outcome = Outcome::Abnormal;
     stage.acknowledged(provider, &of(&event, "stuck", What::Refunded(stuck.clone()))).await?;
-    assert_eq!(stage.alerts("kind=refund_attention").await?.len(), 1);
+    let alerts = stage.alerts("kind=refund_attention").await?;
+    assert_eq!(alerts.len(), 1);
     assert_eq!(stage.refund_now(&refund).await?["status"], "pending");
     assert_eq!(stage.order("W-0001").await?["refunded_amount"], "0.00");
+    // It is in the provider's hands: nothing of it is left that could be owed back, or accepted.
+    for action in ["refund", "accept"] {
+        let refused = stage.resolve(&alerts[0], action).await?;
+        assert_eq!(refused.slug().as_deref(), Some("alert-not-acceptable"), "{action}");
+    }
     // A person has ended it at the provider.
     stuck.outcome = Outcome::Done;
     stage.acknowledged(provider, &of(&event, "done", What::Refunded(stuck))).await?;
+    assert_eq!(stage.alerts("status=open").await?.len(), 0, "nobody is asked about what is over");
     assert_eq!(stage.refund_now(&refund).await?["status"], "succeeded");
     assert_eq!(stage.order("W-0001").await?["refunded_amount"], "10.00");
     stage.finish().await
@@ -226,7 +233,7 @@ async fn a_refund_that_its_provider_says_is_stuck_waits_for_a_person_there() -> 
     let office = Office::open().await?;
     let stage = Stage::start_asking(&office.url).await?;
     let provider = Provider::WechatPay;
-    paid_order(&stage, &office, provider, "S-0001").await?;
+    let event = paid_order(&stage, &office, provider, "S-0001").await?;
     let refund = stage.refund("S-0001", "10.00", "r-1").await?.json();
     office.office().stick("S-0001");
     for seconds in [0, 10, 20, 40] {
@@ -239,6 +246,16 @@ async fn a_refund_that_its_provider_says_is_stuck_waits_for_a_person_there() -> 
     let alerts = stage.alerts("kind=refund_attention").await?;
     assert_eq!(alerts.len(), 1, "a person is asked once, however often it is told");
     assert_eq!(alerts[0]["status"], "open");
+    // The callback says the same, in words of its own.
+    let told = office.office().read(|books| {
+        let booked = books.of_number(provider, "S-0001").expect("a payment");
+        booked.refund(&refund_no(&refund)).expect("a refund").refund.clone()
+    });
+    let again = of(&event, "stuck", What::Refunded(told));
+    for _ in 0..2 {
+        stage.acknowledged(provider, &again).await?;
+    }
+    assert_eq!(stage.alerts("kind=refund_attention").await?, alerts, "whichever way it is told");
     // It still counts as on its way.
     let too_much = stage.refund("S-0001", "78.81", "r-2").await?;
     assert_eq!(too_much.slug().as_deref(), Some("refund-exceeds-paid"));
@@ -259,6 +276,8 @@ async fn a_refund_that_its_provider_says_is_stuck_waits_for_a_person_there() -> 
         (&json!("partially_refunded"), &json!("10.00"))
     );
     assert_eq!(booked(&stage.payment("S-0001").await?), ["payment_settled", "payment_refunded"]);
+    let answered = stage.alerts("kind=refund_attention").await?.remove(0);
+    assert_eq!((&answered["status"], &answered["action"]), (&json!("resolved"), &json!("superseded")));
     stage.finish().await
 }
 

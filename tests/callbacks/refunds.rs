@@ -126,8 +126,11 @@ async fn more_given_back_than_was_received_or_a_stuck_refund_is_asked_about() ->
         What::Refunded(Refund { outcome, ..refund })
     };
     stage.acknowledged(wechat, &of(&event, "note-2", stuck(Outcome::Abnormal))).await?;
-    stage.acknowledged(wechat, &of(&event, "note-3", stuck(Outcome::Closed))).await?;
     assert_eq!(stage.alerts("kind=refund_attention&status=open").await?.len(), 1);
+    stage.acknowledged(wechat, &of(&event, "note-3", stuck(Outcome::Closed))).await?;
+    let alerts = stage.alerts("kind=refund_attention").await?;
+    let answered: Vec<_> = alerts.iter().map(|alert| &alert["action"]).collect();
+    assert_eq!(answered, ["superseded"], "it has been ended at the provider");
     let payment = stage.payment("R-0002").await?;
     assert_eq!(verdicts(&payment), ["settled", "held", "none"]);
     assert_eq!(state_of(&payment, "wx-1"), Some("settled"));

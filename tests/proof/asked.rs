@@ -54,6 +54,19 @@ impl Asked {
     }
 }
 
+/// Reads this path until what is there fits.
+pub async fn until(caller: &Caller, path: &str, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
+    let began = Instant::now();
+    loop {
+        let found = caller.get(path).await?.json();
+        if fits(&found) {
+            return Ok(found);
+        }
+        ensure!(began.elapsed() < DEADLINE, "waited in vain at {path}: {found}");
+        sleep(ASK_AGAIN).await;
+    }
+}
+
 /// Whether the same key was told the same.
 pub fn is_unchanged(asked: &Asked, told: &Exchange, again: &Exchange) -> anyhow::Result<()> {
     let of = |answer: &Exchange| {

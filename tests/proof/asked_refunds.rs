@@ -1,31 +1,15 @@
 //! The service dies between a provider's answer to a refund and the commit of what follows from it.
 
-use std::time::Duration;
-
 use desk::Step;
-use onefold_tests::http::{ALICE, Caller};
+use onefold_tests::http::ALICE;
 use onefold_tests::office::Office;
 use onefold_tests::own_cluster::OwnCluster;
 use provider_simulator::scenario::Action;
 use provider_simulator::{Provider, demo_keys};
-use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use serde_json::json;
 
-use crate::program::{DEADLINE, Program, verify};
-
-/// Reads this path until what is there fits.
-async fn until(caller: &Caller, path: &str, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
-    let reading = async {
-        loop {
-            let found = caller.get(path).await?.json();
-            if fits(&found) {
-                break anyhow::Ok(found);
-            }
-            sleep(Duration::from_millis(50)).await;
-        }
-    };
-    timeout(DEADLINE, reading).await?
-}
+use crate::asked::until;
+use crate::program::{Program, verify};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_death_around_a_refund_at_a_provider_leaves_one_refund_and_books_that_agree() -> anyhow::Result<()>

@@ -12,6 +12,7 @@
 //! - [`crashes`]: the service dies after each of its steps in turn;
 //! - [`polls`], [`asked_refunds`]: it dies between a provider's answer and the commit of what follows from it;
 //! - [`refunds_through_kills`]: it dies, and PostgreSQL dies, while providers are asked for refunds;
+//! - [`stuck_refunds`]: it dies, and PostgreSQL dies, while refunds are stuck at WeChat Pay;
 //! - [`soak`]: a long time of all of it, after which nothing has grown.
 
 mod asked;
@@ -29,3 +30,4 @@ mod program;
 mod refunds_through_kills;
 #[cfg(target_os = "linux")]
 mod soak;
+mod stuck_refunds;

@@ -13,11 +13,11 @@ use provider_simulator::scenario::Action;
 use provider_simulator::trouble::Kind;
 use provider_simulator::{Amount, Provider};
 use rand::Rng;
-use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use serde_json::json;
+use tokio::time::sleep;
 
-use crate::asked::{ASK_AGAIN, Asked};
-use crate::program::{DEADLINE, Program, signal, verify};
+use crate::asked::{Asked, until};
+use crate::program::{Program, signal, verify};
 
 /// How many orders are paid at each provider.
 const ORDERS: usize = 4;
@@ -81,19 +81,6 @@ fn configuration(url: &str) -> String {
                 standard::API_KEY
             ),
         )
-}
-
-/// Reads this path until what is there fits.
-async fn until(caller: &Caller, path: &str, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
-    let began = Instant::now();
-    loop {
-        let found = caller.get(path).await?.json();
-        if fits(&found) {
-            return Ok(found);
-        }
-        ensure!(began.elapsed() < DEADLINE, "waited in vain at {path}: {found}");
-        sleep(ASK_AGAIN).await;
-    }
 }
 
 /// An order that is paid at a provider.

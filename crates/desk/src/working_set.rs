@@ -63,6 +63,8 @@ pub struct PaymentNeeds {
     pub refunds: Vec<ReceiptRefundKey>,
     /// Causes that may have raised their alert before.
     pub causes: Vec<AlertCause>,
+    /// What may have raised an alert before, which is needed then.
+    pub raised_by: Vec<AlertCause>,
     /// Orders of which something is to be given back: with all receipts of their payments, if they have one.
     pub given_back: BTreeSet<<Order as Row>::Key>,
     /// Whether the refunds that were asked for are needed of each receipt.
@@ -109,6 +111,7 @@ impl PaymentNeeds {
             PaymentCommand::TakeCallback(callback) => {
                 self.deliveries.extend([callback.delivery_key(client), callback.conflicting_key(client)]);
                 self.refunds.extend(callback.refund_key(client));
+                self.raised_by.extend(callback.stuck_cause(client));
                 self.asked |= matches!(callback.notice.event, payment_callback::Event::Refunded(_));
             }
             PaymentCommand::ResolveAlert { alert_id, .. } => {

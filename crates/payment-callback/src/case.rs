@@ -26,7 +26,7 @@ pub struct Known {
     pub order: Option<Order>,
     /// The receipts that it is about.
     pub receipts: Vec<Receipt>,
-    /// Their open alerts, and the one that it is about.
+    /// Their open alerts, the one that it is about, and the one about the refund that it is told of.
     pub alerts: Vec<Alert>,
     /// Of the refunds that it is told of by an id of their own, those that count already.
     pub refunds: Vec<ReceiptRefund>,
@@ -75,6 +75,9 @@ impl<R: Clone> Held<R> {
 fn version_after(read: Option<i64>) -> i64 {
     read.map_or(1, |version| version + 1)
 }
+
+/// The note with which the service ends an alert by itself.
+pub(crate) const ANSWERED: &str = "answered by what the provider told of later";
 
 /// A case at work.
 pub struct Case<'i> {
@@ -177,6 +180,11 @@ impl<'i> Case<'i> {
     /// An alert as it is now.
     pub fn alert(&self, id: AlertId) -> Option<&Alert> {
         self.alerts.get(&id).map(|held| &held.now)
+    }
+
+    /// The alert that this cause has raised, open or not, if it was read with the case.
+    pub(crate) fn alert_of(&self, cause: &str) -> Option<&Alert> {
+        self.alerts.values().map(|held| &held.now).find(|alert| alert.cause == cause)
     }
 
     pub(crate) fn receipt(&self, key: &ReceiptKey) -> Option<&Receipt> {
@@ -293,8 +301,7 @@ impl<'i> Case<'i> {
     /// Ends the receipt's open alert, which what came later has answered.
     pub(crate) fn supersede(&mut self, receipt: &mut Receipt) {
         if let Some(id) = receipt.open_alert.take() {
-            let note = "answered by what the provider told of later".to_owned();
-            self.end_alert(id, AlertAction::Superseded, "service", note);
+            self.end_alert(id, AlertAction::Superseded, "service", ANSWERED.to_owned());
         }
     }
 

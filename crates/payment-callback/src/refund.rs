@@ -6,14 +6,21 @@
 use account::EntryKind;
 use money::Amount;
 
-use crate::case::Case;
+use crate::case::{ANSWERED, Case};
 use crate::receipt::minor;
 use crate::settle::{Effect, Told, names_another_payment};
-use crate::{AlertKind, Funds, Notice, ReceiptKey, ReceiptRefund, Refund, RefundOutcome, RefundSum};
+use crate::{
+    AlertAction, AlertKind, Funds, Notice, ProviderKind, ReceiptKey, ReceiptRefund, Refund, RefundOutcome,
+    RefundSum,
+};
 
 impl Case<'_> {
     pub(crate) fn receive_refund(&mut self, told_of: Told<'_>, refund: &Refund) -> Effect {
         self.end_asked(refund);
+        let stuck = stuck_cause(told_of.provider, refund);
+        if refund.outcome != RefundOutcome::Abnormal {
+            self.end_stuck(stuck.as_deref());
+        }
         if refund.outcome == RefundOutcome::Closed {
             return Effect::None;
         }
@@ -33,8 +40,14 @@ impl Case<'_> {
             }
         }
         if refund.outcome == RefundOutcome::Abnormal {
-            let stuck = "a refund is stuck at the provider; it has to be ended there".to_owned();
-            return self.ask_beside(told_of, receipt, AlertKind::RefundAttention, reported, Some(stuck));
+            // A callback, an answer and the next answer all say so of one refund: a person is asked once.
+            if stuck.as_deref().is_some_and(|cause| self.alert_of(cause).is_some()) {
+                return Effect::None;
+            }
+            let detail = "a refund is stuck at the provider; it has to be ended there".to_owned();
+            let cause = stuck.unwrap_or_else(|| told_of.cause());
+            let kind = AlertKind::RefundAttention;
+            return self.ask_beside_for(cause, receipt, kind, reported, Some(detail));
         }
         let misnamed = names_another_payment(&receipt, payment_no);
         let (Some(amount), false) = (reported.exact(), misnamed) else {
@@ -70,6 +83,13 @@ impl Case<'_> {
         let key = receipt.key();
         self.set_receipt(receipt);
         if self.book_told_refunds(&key) { Effect::Refunded } else { Effect::RefundParked }
+    }
+
+    /// The refund is over, one way or the other: whoever was asked to end it at the provider is asked no more.
+    fn end_stuck(&mut self, cause: Option<&str>) {
+        if let Some(id) = cause.and_then(|cause| self.alert_of(cause)).map(|alert| alert.id) {
+            self.end_alert(id, AlertAction::Superseded, "service", ANSWERED.to_owned());
+        }
     }
 
     /// Books what the provider has told of as given back and what is not booked yet, as far as money was received:
@@ -131,6 +151,13 @@ fn told_otherwise(counted: &ReceiptRefund) -> String {
 pub fn refund_id(refund: &Refund, notice: &Notice) -> String {
     let own = refund.refund_id.as_ref().or(refund.refund_no.as_ref());
     own.unwrap_or(&notice.delivery_key).clone()
+}
+
+/// What raises the alert about a refund that is stuck, whichever way its provider tells of it; none, where the provider does
+/// not name the refund.
+pub fn stuck_cause(provider: ProviderKind, refund: &Refund) -> Option<String> {
+    let id = refund.refund_id.as_ref().or(refund.refund_no.as_ref())?;
+    Some(format!("stuck:{}:{id}", provider.word()))
 }
 
 /// Whether so much can have been given back: of the currency that was received, and no more than that; of money that

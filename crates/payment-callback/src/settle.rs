@@ -88,7 +88,7 @@ pub struct Told<'n> {
 
 impl Told<'_> {
     /// The cause of an alert that is about this delivery and no state of a receipt: a delivery raises one.
-    fn cause(&self) -> String {
+    pub(crate) fn cause(&self) -> String {
         format!("delivery:{}:{}", self.endpoint, self.notice.delivery_key)
     }
 }
@@ -351,6 +351,18 @@ impl Case<'_> {
     pub(crate) fn ask_beside(
         &mut self,
         told: Told<'_>,
+        receipt: Receipt,
+        kind: AlertKind,
+        reported: &ReportedAmount,
+        detail: Option<String>,
+    ) -> Effect {
+        self.ask_beside_for(told.cause(), receipt, kind, reported, detail)
+    }
+
+    /// The same for another cause than the delivery.
+    pub(crate) fn ask_beside_for(
+        &mut self,
+        cause: String,
         mut receipt: Receipt,
         kind: AlertKind,
         reported: &ReportedAmount,
@@ -358,7 +370,7 @@ impl Case<'_> {
     ) -> Effect {
         let own = receipt.open_alert.take();
         let (expected, received) = (self.expected(), reported.exact());
-        self.raise(Raised { kind, cause: told.cause(), receipt: &mut receipt, expected, received, detail });
+        self.raise(Raised { kind, cause, receipt: &mut receipt, expected, received, detail });
         receipt.open_alert = own;
         self.set_receipt(receipt);
         Effect::Held

@@ -5,8 +5,8 @@ use client::ClientId;
 use idempotency::Key;
 use money::Amount;
 use payment_callback::{
-    AlertAction, AlertId, AlertKind, Asked, AskedRefund, DeliveryFingerprint, DeliveryKey, Event, Notice,
-    ProviderKind, ReceiptKey, ReceiptRefundKey, RefundSum,
+    AlertAction, AlertCause, AlertId, AlertKind, Asked, AskedRefund, DeliveryFingerprint, DeliveryKey, Event,
+    Notice, ProviderKind, ReceiptKey, ReceiptRefundKey, RefundSum,
 };
 
 /// An effect on a payment at a provider.
@@ -128,6 +128,13 @@ impl CallbackCommand {
             }
             _ => None,
         }
+    }
+
+    /// What raises, or has raised, the alert about the refund that it speaks of, should that be stuck.
+    pub fn stuck_cause(&self, client: ClientId) -> Option<AlertCause> {
+        let Event::Refunded(refund) = &self.notice.event else { return None };
+        let cause = payment_callback::refund::stuck_cause(self.provider, refund)?;
+        Some((client, AlertKind::RefundAttention, cause))
     }
 }
 

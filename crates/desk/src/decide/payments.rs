@@ -182,6 +182,9 @@ fn take_callback(
     let mut known = known(set, client, event.payment_no(), receipt);
     let counted = callback.refund_key(client).and_then(|refund| set.refunds_known.get(&refund));
     known.refunds.extend(counted.cloned());
+    if let Some(cause) = callback.stuck_cause(client) {
+        known.alerts.extend(set.alerts.iter().filter(|alert| alert.cause() == cause).cloned());
+    }
     let asked = known.payment.as_ref().and_then(|payment| {
         let amount = payment.request?.amount;
         Some(KnownPayment { payment_no: &payment.payment_no, amount })

@@ -22,6 +22,12 @@ pub(super) async fn follow_names(
     let given_back = needs.given_back.iter().filter_map(|key| set.orders.get(key));
     let numbers = given_back.filter_map(|order| Some((order.client_id, order.payment_no.clone()?)));
     needs.asked_for.extend(numbers);
+    if !needs.raised_by.is_empty() {
+        let causes = &needs.raised_by;
+        let raised =
+            ask(connection, async |connection| alerts::raised_by(connection, causes).await).await?;
+        needs.alerts.extend(raised);
+    }
     let read = load_alerts(connection, &needs.alerts.iter().cloned().collect::<Vec<_>>(), false).await?;
     receipts_of_alerts(needs, &read);
     read.into_iter().for_each(|alert| set.alerts.load(alert));

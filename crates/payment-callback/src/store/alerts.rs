@@ -18,6 +18,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("UPDATE", UPDATE),
     ("UNCHANGED", UNCHANGED),
     ("CAUSES_KNOWN", CAUSES_KNOWN),
+    ("RAISED_BY", RAISED_BY),
     ("LIST", LIST),
     ("OPEN_BY_KIND", OPEN_BY_KIND),
 ];
@@ -170,6 +171,25 @@ pub async fn causes_known(
             Ok((row.try_get("client_id")?, kind, row.try_get("cause")?))
         })
         .collect()
+}
+
+/// The alerts that these causes have raised.
+pub const RAISED_BY: &str = "
+    SELECT a.client_id, a.alert_id
+    FROM unnest($1::uuid[], $2::text[], $3::text[]) AS n (client_id, kind, cause)
+    JOIN payment_alerts a ON a.client_id = n.client_id AND a.kind = n.kind AND a.cause = n.cause
+    WHERE a.cause IS NOT NULL";
+
+/// The alerts that these causes have raised, open or not. One round trip.
+pub async fn raised_by(
+    connection: &mut PgConnection,
+    causes: &[AlertCause],
+) -> sqlx::Result<Vec<(ClientId, AlertId)>> {
+    let clients: Vec<Uuid> = causes.iter().map(|(client, _, _)| client.0).collect();
+    let kinds: Vec<&str> = causes.iter().map(|(_, kind, _)| kind.as_str()).collect();
+    let texts: Vec<&str> = causes.iter().map(|(_, _, cause)| cause.as_str()).collect();
+    let rows = sqlx::query(RAISED_BY).bind(clients).bind(kinds).bind(texts).fetch_all(connection).await?;
+    rows.iter().map(|row| Ok((row.try_get("client_id")?, AlertId(row.try_get("alert_id")?)))).collect()
 }
 
 const LIST: &str = "

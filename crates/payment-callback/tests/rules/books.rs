@@ -10,7 +10,8 @@ use order::{Order, OrderId, OrderStatus, Placement, RefundId, provider::await_pa
 use payment_callback::{
     Alert, AlertAction, AlertId, Asked, AskedRefund, Case, CaseChanges, Effect, Event, Known, Notice,
     Payment, PaymentRequest, PaymentStatus, ProviderKind, Receipt, ReceiptKey, ReceiptRefund, ReceiptState,
-    Refund, RefundOutcome, RefundSum, ReportedAmount, ResolveRefusal, Told, refund::refund_id,
+    Refund, RefundOutcome, RefundSum, ReportedAmount, ResolveRefusal, Told,
+    refund::{refund_id, stuck_cause},
 };
 use uuid::Uuid;
 
@@ -165,6 +166,11 @@ impl Books {
         {
             let key = (CLIENT, provider, refund_id(refund, &notice));
             known.refunds = self.refunds.iter().filter(|refund| refund.key() == key).cloned().collect();
+        }
+        if let Event::Refunded(refund) = event
+            && let Some(cause) = stuck_cause(provider, refund)
+        {
+            known.alerts.extend(self.alerts.values().filter(|alert| alert.cause == cause).cloned());
         }
         let told = Told { endpoint: "endpoint", provider, notice: &notice };
         self.step(known, |case| case.receive(told))

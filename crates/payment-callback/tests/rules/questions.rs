@@ -109,6 +109,27 @@ fn nobody_is_asked_about_nothing() {
 }
 
 #[test]
+fn a_stuck_refund_is_asked_about_once_by_whichever_way_it_is_told_and_no_more_when_it_is_over() {
+    for end in [RefundOutcome::Succeeded, RefundOutcome::Closed] {
+        let mut books = Books::with_order();
+        books.take(&paid("m", exact(OWED)));
+        let stuck = |refund: &str| ended(refunded("m", refund, "1.00"), RefundOutcome::Abnormal);
+        assert_eq!(books.take(&stuck("r")), Effect::Held);
+        assert_eq!(books.take(&stuck("r")), Effect::None, "another delivery says the same");
+        assert_eq!(books.take(&stuck("s")), Effect::Held, "another refund is another question");
+        books.take(&ended(refunded("m", "r", "1.00"), end));
+        let open = books.open_alerts();
+        assert_eq!((open.len(), open[0].cause.as_str()), (1, "stuck:standard:s"));
+        let answered = books.alerts.values().find(|alert| alert.cause == "stuck:standard:r").unwrap();
+        assert_eq!(answered.resolution.as_ref().unwrap().action, AlertAction::Superseded);
+        let action = AlertAction::Dismiss;
+        books.resolve(books.open_alerts()[0].id, action).unwrap();
+        assert_eq!(books.take(&stuck("s")), Effect::None, "whoever has dismissed it is not asked again");
+        assert_eq!(books.open_alerts().len(), 0);
+    }
+}
+
+#[test]
 fn a_refund_whose_payment_is_never_told_of_is_asked_about_until_it_is() {
     let mut books = Books::new();
     books.take(&refunded_in_all("m", "1.00"));
