@@ -15,7 +15,7 @@ use crate::payments::{cny, open_alert, ordering, paid, stripe, submit_all, told}
 
 /// Three orders that are paid: of one 10.00 are back and 5.00 on their way, of another the provider has refused to give
 /// back 20.00, of the third nobody knows whether 7.00 are back. And 4.00 that were paid twice are asked back.
-async fn with_refunds_asked_for() -> anyhow::Result<Database> {
+pub async fn with_refunds_asked_for() -> anyhow::Result<Database> {
     let database = new_service_database().await?;
     let desk = desks::open(&database, Settings::default(), Hooks::default());
     let alice = opened(&desk, "open-alice", "alice", "CNY").await?;

@@ -9,3 +9,4 @@ mod memory;
 mod neighbour;
 mod payments;
 mod program;
+mod transitions;
