@@ -7,12 +7,14 @@
 //! - [`races`]: copies at once, a callback and its order at once;
 //! - [`history`]: what has become of an order, step by step;
 //! - [`refunds`], [`alerts`], [`expiry`]: refunds told of, people who decide, time that runs out;
+//! - [`cancelled`]: orders that are called off, and money that comes all the same;
 //! - [`asked_refunds`]: refunds that providers are asked for;
 //! - [`polls`]: providers that are asked, since no callback comes;
 //! - [`faults`]: a database that goes away, a server that dies, records that are forgotten.
 
 mod alerts;
 mod asked_refunds;
+mod cancelled;
 mod effects;
 mod expiry;
 mod faults;

@@ -163,9 +163,13 @@ impl Books {
         }
     }
 
-    /// Checks the books from outside, when all is over.
+    /// Checks the books from outside, when all is over: by the tests' own queries, and by the service's auditor.
     pub(crate) async fn audit(&self) {
         audit(&self.server.database).await;
+        let settings = ::audit::Settings { retention: Settings::default().retention, listed_max: 100 };
+        let report = ::audit::audit(&self.server.database, settings, &mut |_| {}).await.expect("an audit");
+        let wrong: Vec<_> = report.checks.iter().filter(|check| check.differences > 0).collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }
 

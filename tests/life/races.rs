@@ -141,6 +141,70 @@ async fn expiry_and_capture_at_the_boundary_have_one_winner() -> anyhow::Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn at_its_boundary_an_order_is_captured_cancelled_or_expired_and_its_stock_follows()
+-> anyhow::Result<()> {
+    let books = Books::open().await?;
+    let second = second(&books).await?;
+    let account = books.account("1000.00").await?;
+    created(&books.put_sku("SEAT", "10.00", 100).await?);
+    let mut captured = 0;
+    for _ in 0..10 {
+        let payment = json!({ "method": "hold", "expires_in_seconds": 60 });
+        let items = json!([{ "sku": "SEAT", "quantity": 1 }]);
+        let order = text(&created(&books.order(&account, "10.00", items, payment).await?), "id");
+        books.clock.advance(Duration::from_micros(59_999_999));
+        let acts = ["capture", "cancel", "capture", "cancel"];
+        let requests = acts.map(|act| (format!("/v1/orders/{order}/{act}"), json!({}))).to_vec();
+        let (answers, ()) = tokio::join!(at_once(&books, &second, requests), async {
+            books.clock.advance(Duration::from_micros(1));
+        });
+        let answers = answers?;
+        let path = format!("/v1/orders/{order}");
+        let ended = text(&books.read_until(&path, |order| order["status"] != "authorized").await?, "status");
+        assert_eq!(count(&answers, 200), usize::from(ended != "expired"));
+        losers_are_told(&answers, "order-state-conflict", &ended);
+        captured += u64::from(ended == "paid");
+        assert_eq!(books.stock("SEAT").await?, (100 - captured, 0, captured));
+    }
+    let left = 1000 - 10 * captured;
+    assert_eq!(books.figures(&account).await?, (format!("{left}.00"), "0.00".into()));
+    books.audit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_under_one_reference_one_moves_money_and_the_others_name_it() -> anyhow::Result<()> {
+    let books = Books::open().await?;
+    let second = second(&books).await?;
+    let account = books.account("1000.00").await?;
+    for round in 0..5 {
+        let (one, other) = (books.paid(&account, "50.00").await?, books.paid(&account, "50.00").await?);
+        // A reference of a refund is its client's: another order's refund cannot have it.
+        let refund = |order: &str| {
+            let body = json!({ "amount": "10.00", "reference": format!("r-{round}") });
+            (format!("/v1/orders/{order}/refunds"), body)
+        };
+        let requests = vec![refund(&one), refund(&other), refund(&one), refund(&other)];
+        let hold = text(&created(&books.hold(&account, "50.00").await?), "id");
+        let capture = || {
+            let body = json!({ "amount": "10.00", "final": false, "reference": "c" });
+            (format!("/v1/holds/{hold}/capture"), body)
+        };
+        for (requests, status) in [(requests, 201), (vec![capture(), capture(), capture(), capture()], 200)] {
+            let answers = at_once(&books, &second, requests).await?;
+            assert_eq!((count(&answers, status), count(&answers, 409)), (1, 3));
+            let winner = answers.iter().find(|answer| answer.status == status).expect("one has won").json();
+            for loser in answers.iter().filter(|answer| answer.status == 409) {
+                let existing = text(&refused(loser, 409, "duplicate-reference"), "existing_id");
+                assert!(status == 200 || existing == text(&winner, "id"), "{existing} is not {winner}");
+            }
+        }
+    }
+    books.audit().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_two_refunds_of_sixty_on_a_hundred_one_succeeds() -> anyhow::Result<()> {
     let books = Books::open().await?;
     let second = second(&books).await?;

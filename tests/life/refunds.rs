@@ -140,3 +140,63 @@ async fn items_come_back_to_the_stock_and_no_more_than_were_bought() -> anyhow::
     books.audit().await;
     Ok(())
 }
+
+#[tokio::test]
+async fn items_that_the_order_has_not_or_that_are_no_count_are_refused_and_nothing_moves() -> anyhow::Result<()> {
+    let books = Books::open().await?;
+    let account = books.account("100.00").await?;
+    books.put_sku("TEA", "10.00", 5).await?;
+    books.put_sku("FAN", "10.00", 5).await?;
+    let items = json!([{ "sku": "TEA", "quantity": 2 }]);
+    let placed = created(&books.order(&account, "20.00", items, json!({ "method": "balance" })).await?);
+    let path = format!("/v1/orders/{}/refunds", text(&placed, "id"));
+    let back = |items: serde_json::Value| json!({ "amount": "10.00", "reference": books.key(), "items": items });
+    let item = |sku: &str, quantity: i64| json!({ "sku": sku, "quantity": quantity });
+    for (items, remaining) in [
+        (json!([item("FAN", 1)]), 0),
+        (json!([item("NOWHERE", 1)]), 0),
+        (json!([item("TEA", 1), item("FAN", 1)]), 0),
+        (json!([item("TEA", 3)]), 2),
+    ] {
+        let problem = refused(&books.post(&path, back(items.clone())).await?, 422, "refund-exceeds-items");
+        assert_eq!(problem["remaining_quantity"], remaining, "{items}");
+    }
+    for items in [
+        json!([item("TEA", 1), item("TEA", 1)]),
+        json!([item("TEA", 0)]),
+        json!([item("TEA", -1)]),
+        json!([{ "sku": "TEA", "quantity": "1" }]),
+        json!([{ "sku": "TEA", "quantity": 1.5 }]),
+        json!([{ "sku": "TEA" }]),
+    ] {
+        refused(&books.post(&path, back(items)).await?, 422, "validation-failed");
+    }
+    assert_eq!((books.stock("TEA").await?, books.stock("FAN").await?), ((3, 0, 2), (5, 0, 0)));
+    assert_eq!(books.figures(&account).await?, ("80.00".into(), "0.00".into()));
+    books.audit().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_currency_of_three_decimals_is_captured_and_given_back_to_the_last_of_them() -> anyhow::Result<()> {
+    let books = Books::open().await?;
+    let account = books.account_in("KWD", "18.600").await?;
+    let body = json!({
+        "account_id": account, "client_order_no": books.key(), "currency": "KWD", "amount": "18.6",
+        "payment": { "method": "hold" },
+    });
+    let order = text(&created(&books.post("/v1/orders", body).await?), "id");
+    let capture = format!("/v1/orders/{order}/capture");
+    refused(&books.post(&capture, json!({ "amount": "0.0001" })).await?, 422, "validation-failed");
+    let part = json!({ "amount": "0.001", "final": false, "reference": "fils" });
+    assert_eq!(ok(&books.post(&capture, part).await?)["captured_amount"], "0.001");
+    assert_eq!(books.figures(&account).await?, ("0.000".into(), "18.599".into()));
+    assert_eq!(ok(&books.post(&capture, json!({ "amount": "18.598" })).await?)["status"], "paid");
+    assert_eq!(books.figures(&account).await?, ("0.001".into(), "0.000".into()));
+    let problem = refused(&books.refund(&order, "18.600").await?, 422, "refund-exceeds-paid");
+    assert_eq!((&problem["refundable"], &problem["required"]), (&json!("18.599"), &json!("18.600")));
+    created(&books.refund(&order, "18.599").await?);
+    assert_eq!(books.figures(&account).await?, ("18.600".into(), "0.000".into()));
+    books.audit().await;
+    Ok(())
+}

@@ -10,6 +10,7 @@
 //! - [`database_kills`]: PostgreSQL is;
 //! - [`cuts`]: a connection is cut while its commit is in flight;
 //! - [`crashes`]: the service dies after each of its steps in turn;
+//! - [`sweeps`]: it dies while it lets run out what is due;
 //! - [`polls`], [`asked_refunds`]: it dies between a provider's answer and the commit of what follows from it;
 //! - [`refunds_through_kills`]: it dies, and PostgreSQL dies, while providers are asked for refunds;
 //! - [`stuck_refunds`]: it dies, and PostgreSQL dies, while refunds are stuck at WeChat Pay;
@@ -31,3 +32,4 @@ mod refunds_through_kills;
 #[cfg(target_os = "linux")]
 mod soak;
 mod stuck_refunds;
+mod sweeps;
