@@ -255,3 +255,30 @@ fn line(line: &Value) -> String {
         text("held_after")
     )
 }
+
+#[tokio::test]
+async fn parts_that_were_rounded_and_the_rest_sum_to_what_was_frozen() -> anyhow::Result<()> {
+    let books = Books::open().await?;
+    // Of 2.50, 50 % and 45 % (1.125, rounded either way), and what is left.
+    for second in ["1.12", "1.13"] {
+        let account = books.account("2.50").await?;
+        let order = books.authorized(&account, "2.50").await?;
+        let capture = format!("/v1/orders/{order}/capture");
+        for amount in ["1.25", second] {
+            let part = json!({ "amount": amount, "final": false, "reference": books.key() });
+            ok(&books.post(&capture, part).await?);
+        }
+        let rest = ok(&books.post(&capture, json!({})).await?);
+        assert_eq!((&rest["status"], &rest["captured_amount"]), (&json!("paid"), &json!("2.50")), "{second}");
+        assert_eq!(books.figures(&account).await?, ("0.00".into(), "0.00".into()));
+        for amount in ["1.25", second] {
+            created(&books.refund(&order, amount).await?);
+        }
+        let more = refused(&books.refund(&order, "0.14").await?, 422, "refund-exceeds-paid");
+        created(&books.refund(&order, &text(&more, "refundable")).await?);
+        assert_eq!(books.read(&format!("/v1/orders/{order}")).await?["status"], "refunded");
+        assert_eq!(books.figures(&account).await?, ("2.50".into(), "0.00".into()));
+    }
+    books.audit().await;
+    Ok(())
+}
