@@ -218,7 +218,8 @@ const PRUNED: &str = "
     WHERE occurred_at < (SELECT created_at FROM order_versions WHERE what = 'refunded')";
 
 #[tokio::test]
-async fn what_became_of_an_order_since_events_were_deleted_is_still_told_by_its_events() -> anyhow::Result<()> {
+async fn what_became_of_an_order_since_events_were_deleted_is_still_told_by_its_events() -> anyhow::Result<()>
+{
     let books = frozen().await?;
     assert_eq!(found(&books, PRUNED).await?, [""; 0]);
     let lost = "DELETE FROM outbox_events WHERE event_type = 'onefold.order.refunded.v1'";
@@ -238,7 +239,8 @@ async fn events_of_earlier_versions_of_the_service_that_do_not_tell_of_the_past_
     let books = frozen().await?;
     let silent = "UPDATE outbox_events SET data = (data::jsonb - 'previous')::json";
     assert_eq!(found(&books, silent).await?, [""; 0]);
-    let wrong = "UPDATE outbox_events SET data = jsonb_set(data::jsonb, '{refunded_amount}', '\"0.00\"')::json
+    let wrong =
+        "UPDATE outbox_events SET data = jsonb_set(data::jsonb, '{refunded_amount}', '\"0.00\"')::json
                  WHERE event_type = 'onefold.order.refunded.v1'";
     assert_eq!(found(&books, wrong).await?, ["event-states"]);
     Ok(())

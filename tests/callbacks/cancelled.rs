@@ -92,7 +92,8 @@ async fn what_was_paid_wrongly_for_an_order_that_is_called_off_can_be_owed_back_
 
 /// Two servers on one database: what meets in the payment's row is two processes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_cancelling_and_a_payment_at_once_one_wins_and_the_money_is_in_the_books() -> anyhow::Result<()> {
+async fn of_a_cancelling_and_a_payment_at_once_one_wins_and_the_money_is_in_the_books() -> anyhow::Result<()>
+{
     let stage = Stage::start().await?;
     let other =
         Stage::start_on(stage.server.database.clone(), desk::Settings::default(), desk::Hooks::default())

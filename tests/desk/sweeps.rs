@@ -62,9 +62,8 @@ async fn several_sweepers_at_once_expire_each_hold_once_and_none_of_them_fails()
     let database = new_service_database().await.expect("a database");
     register_client(&database).await;
     let clock = ManualClock::at_present();
-    let desks = [(); 4].map(|()| {
-        open_at(&database, desk::Settings::default(), Hooks::default(), Arc::new(clock.clone()))
-    });
+    let desks = [(); 4]
+        .map(|()| open_at(&database, desk::Settings::default(), Hooks::default(), Arc::new(clock.clone())));
     let mut accounts = Vec::new();
     for _ in 0..5 {
         accounts.push(account_with(&desks[0], "1000.00").await.expect("an account"));
@@ -84,7 +83,8 @@ async fn several_sweepers_at_once_expire_each_hold_once_and_none_of_them_fails()
     clock.advance(Duration::from_secs(60));
     let mut observer = connection(database.owner_options()).await;
     let sweeping = desks.iter().map(|desk| sweeper::once(desk, &database, SweepSettings::default(), &clock));
-    let mut swept: usize = join_all(sweeping).await.into_iter().map(|round| round.expect("a round").swept).sum();
+    let mut swept: usize =
+        join_all(sweeping).await.into_iter().map(|round| round.expect("a round").swept).sum();
     // A round gives up what another one is at; who comes later finds what is left.
     loop {
         let round = sweeper::once(&desks[0], &database, SweepSettings::default(), &clock).await;

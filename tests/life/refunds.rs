@@ -142,7 +142,8 @@ async fn items_come_back_to_the_stock_and_no_more_than_were_bought() -> anyhow::
 }
 
 #[tokio::test]
-async fn items_that_the_order_has_not_or_that_are_no_count_are_refused_and_nothing_moves() -> anyhow::Result<()> {
+async fn items_that_the_order_has_not_or_that_are_no_count_are_refused_and_nothing_moves()
+-> anyhow::Result<()> {
     let books = Books::open().await?;
     let account = books.account("100.00").await?;
     books.put_sku("TEA", "10.00", 5).await?;
@@ -150,7 +151,8 @@ async fn items_that_the_order_has_not_or_that_are_no_count_are_refused_and_nothi
     let items = json!([{ "sku": "TEA", "quantity": 2 }]);
     let placed = created(&books.order(&account, "20.00", items, json!({ "method": "balance" })).await?);
     let path = format!("/v1/orders/{}/refunds", text(&placed, "id"));
-    let back = |items: serde_json::Value| json!({ "amount": "10.00", "reference": books.key(), "items": items });
+    let back =
+        |items: serde_json::Value| json!({ "amount": "10.00", "reference": books.key(), "items": items });
     let item = |sku: &str, quantity: i64| json!({ "sku": sku, "quantity": quantity });
     for (items, remaining) in [
         (json!([item("FAN", 1)]), 0),

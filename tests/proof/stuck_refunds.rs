@@ -136,7 +136,9 @@ async fn called_back(to: &Caller, events: Vec<Event>) -> anyhow::Result<usize> {
             }
             // One that nobody answers is no fault of this test's: it is called back about again.
             let answer = send(request.body(message.body)).await.ok();
-            anyhow::Ok(answer.is_some_and(|answer| WECHAT_PAY.takes_for_acknowledged(answer.status, &answer.bytes)))
+            anyhow::Ok(
+                answer.is_some_and(|answer| WECHAT_PAY.takes_for_acknowledged(answer.status, &answer.bytes)),
+            )
         }
     });
     let acknowledged = join_all(calling).await.into_iter().collect::<anyhow::Result<Vec<bool>>>()?;
@@ -256,14 +258,17 @@ async fn a_refund_that_gets_stuck_while_everything_dies_is_asked_about_once_and_
 
     // What did not go back is where it was, and can be asked for anew.
     for order in orders.iter().filter(|order| order.end == Outcome::Closed) {
-        let answer = order.asking("88.80", format!("{}-b", order.number)).send_until_answered(&caller).await?;
+        let answer =
+            order.asking("88.80", format!("{}-b", order.number)).send_until_answered(&caller).await?;
         ensure!(answer.status == 201, "{}", String::from_utf8_lossy(&answer.bytes));
     }
     for order in &orders {
         let whole = if order.end == Outcome::Closed { "88.80" } else { "10.00" };
         let path = format!("/v1/orders/{}", order.order);
         until(&caller, &path, |order| order["refunded_amount"] == whole).await?;
-        let there = office.office().read(|books| books.of_number(WECHAT_PAY, &order.number).map(|one| one.refunded()));
+        let there = office
+            .office()
+            .read(|books| books.of_number(WECHAT_PAY, &order.number).map(|one| one.refunded()));
         assert_eq!(there, Amount::parse(whole).ok(), "{}: the provider's books and ours agree", order.number);
     }
     program.kill().await?;

@@ -99,7 +99,8 @@ async fn a_sweeper_that_dies_at_any_point_and_one_that_is_not_alone_expire_each_
             assert_eq!(steps, 2, "placed, and expired once: {history}");
         }
     }
-    let given_back = |account: &Value| (&account["available"], &account["held"]) == (&json!("10000.00"), &json!("0.00"));
+    let given_back =
+        |account: &Value| (&account["available"], &account["held"]) == (&json!("10000.00"), &json!("0.00"));
     until(&caller, &format!("/v1/accounts/{ALICE}"), given_back).await?;
     until(&caller, "/v1/skus/SEAT", |sku| sku["available"] == 1_000 && sku["reserved"] == 0).await?;
     one.kill().await?;

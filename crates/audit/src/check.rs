@@ -7,11 +7,10 @@ use chrono::{DateTime, Utc};
 
 use crate::checks::{
     asked_refunds::AskedRefunds, balances::Balances, business_keys::BusinessKeys, collecting::Collecting,
-    entries::Entries, event_states::EventStates, events::Events, holds::Holds,
-    known_accounts::KnownAccounts, movements::Movements, order_amounts::OrderAmounts,
-    order_holds::OrderHolds, order_payments::OrderPayments, order_versions::OrderVersions,
-    payments::Payments, receipts::Receipts, records::Records, refunds::Refunds, stock::Stock,
-    trial_balance::TrialBalance,
+    entries::Entries, event_states::EventStates, events::Events, holds::Holds, known_accounts::KnownAccounts,
+    movements::Movements, order_amounts::OrderAmounts, order_holds::OrderHolds,
+    order_payments::OrderPayments, order_versions::OrderVersions, payments::Payments, receipts::Receipts,
+    records::Records, refunds::Refunds, stock::Stock, trial_balance::TrialBalance,
 };
 use crate::report::CheckReport;
 use crate::row::Row;

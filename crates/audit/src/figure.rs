@@ -157,7 +157,8 @@ mod tests {
 
     #[test]
     fn a_text_is_read_to_the_last_digit() {
-        for (text, units) in [("0", 0), ("12.3", 123_000), ("0.0005", 5), ("500", 5_000_000), ("1.", 10_000)] {
+        for (text, units) in [("0", 0), ("12.3", 123_000), ("0.0005", 5), ("500", 5_000_000), ("1.", 10_000)]
+        {
             assert_eq!(Figure::from_text(text), Figure::TenThousandths(units), "{text}");
         }
         for text in ["", ".5", "-1", "1e3", "1.00001", "12,3", &"9".repeat(40)] {

@@ -73,10 +73,7 @@ pub(super) fn order_version(row: &PgRow) -> sqlx::Result<Row<'_>> {
 }
 
 /// What a row that was joined says, if there is one.
-fn kept<'r>(
-    row: &'r PgRow,
-    [status, captured, refunded]: [&str; 3],
-) -> sqlx::Result<Option<Standing<'r>>> {
+fn kept<'r>(row: &'r PgRow, [status, captured, refunded]: [&str; 3]) -> sqlx::Result<Option<Standing<'r>>> {
     let status: Option<&str> = row.try_get(status)?;
     let Some(status) = status else { return Ok(None) };
     Ok(Some(Standing { status, captured: row.try_get(captured)?, refunded: row.try_get(refunded)? }))
@@ -120,20 +117,14 @@ pub(super) fn event(row: &PgRow) -> sqlx::Result<Row<'_>> {
         sequence: row.try_get("sequence")?,
         occurred_at: row.try_get("occurred_at")?,
         told: told(row, ["status", "captured_amount", "refunded_amount"])?,
-        told_before: told(
-            row,
-            ["previous_status", "previous_captured_amount", "previous_refunded_amount"],
-        )?,
+        told_before: told(row, ["previous_status", "previous_captured_amount", "previous_refunded_amount"])?,
         version: kept(row, ["version_status", "version_captured_amount", "version_refunded_amount"])?,
         version_before: kept(row, ["before_status", "before_captured_amount", "before_refunded_amount"])?,
     }))
 }
 
 /// What an event says, if it says something. Its amounts are texts; what it says nothing of is nothing.
-fn told<'r>(
-    row: &'r PgRow,
-    [status, captured, refunded]: [&str; 3],
-) -> sqlx::Result<Option<Standing<'r>>> {
+fn told<'r>(row: &'r PgRow, [status, captured, refunded]: [&str; 3]) -> sqlx::Result<Option<Standing<'r>>> {
     let status: Option<&str> = row.try_get(status)?;
     let Some(status) = status else { return Ok(None) };
     let figure = |column: &str| -> sqlx::Result<Figure> {

@@ -24,8 +24,7 @@ pub(super) async fn follow_names(
     needs.asked_for.extend(numbers);
     if !needs.raised_by.is_empty() {
         let causes = &needs.raised_by;
-        let raised =
-            ask(connection, async |connection| alerts::raised_by(connection, causes).await).await?;
+        let raised = ask(connection, async |connection| alerts::raised_by(connection, causes).await).await?;
         needs.alerts.extend(raised);
     }
     let read = load_alerts(connection, &needs.alerts.iter().cloned().collect::<Vec<_>>(), false).await?;
