@@ -140,12 +140,13 @@ pub fn fault_of_order_event(
         let place = if is_first { "the first of its order" } else { "a later one" };
         return Some((format!("an event that can be {place}"), event_type.to_owned()));
     };
-    let placed_as = match event_type {
+    let leads_to = match event_type {
         ORDER_PLACED => Some("pending_payment"),
         ORDER_AUTHORIZED => Some("authorized"),
+        ORDER_PAID => Some("paid"),
         _ => None,
     };
-    match placed_as {
+    match leads_to {
         Some(status) if after.status != status => {
             Some((format!("{status}, as {event_type} says"), after.status.to_owned()))
         }
