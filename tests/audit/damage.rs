@@ -276,7 +276,7 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
     (
         "an event of an unknown type",
         "UPDATE outbox_events SET event_type = 'onefold.order.gone.v1' WHERE data->>'client_order_no' = 'o-1'",
-        &["events"],
+        &["events", "event-states"],
     ),
     (
         "an order number that comes twice",
@@ -303,17 +303,17 @@ const FROZEN_DAMAGES: &[(&str, &str, &[&str])] = &[
     (
         "a hold of which more was taken than its rows and captures say",
         "UPDATE holds SET captured = captured + 1 WHERE reference = 'h-captured'",
-        &["hold-rows"],
+        &["hold-rows", "event-states"],
     ),
     (
         "a hold that was active and ended without giving anything back",
         "UPDATE holds SET status = 'released' WHERE reference = 'h-active'",
-        &["holds", "hold-rows", "records", "events"],
+        &["holds", "hold-rows", "records", "events", "event-states"],
     ),
     (
         "a hold that was deleted",
         "DELETE FROM holds WHERE reference = 'h-active'",
-        &["holds", "hold-rows", "records", "events"],
+        &["holds", "hold-rows", "records", "events", "event-states"],
     ),
     (
         "a hold of another account",
@@ -354,7 +354,7 @@ const FROZEN_DAMAGES: &[(&str, &str, &[&str])] = &[
     (
         "an order that was cancelled and is not",
         "UPDATE orders SET status = 'authorized' WHERE client_order_no = 'o-cancelled'",
-        &["order-versions", "stock", "records", "events"],
+        &["order-holds", "order-versions", "stock", "records", "events"],
     ),
     ("a refund that was deleted", "DELETE FROM refunds", &["refunds", "refund-rows", "records"]),
     (
@@ -397,7 +397,7 @@ const FROZEN_DAMAGES: &[(&str, &str, &[&str])] = &[
         "an end of which another event tells",
         "UPDATE outbox_events SET event_type = 'onefold.order.expired.v1'
          WHERE event_type = 'onefold.order.cancelled.v1'",
-        &["events"],
+        &["events", "event-states"],
     ),
     ("a release without its record", "DELETE FROM idempotency_records WHERE key = 'release'", &["records"]),
     (

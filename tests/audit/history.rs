@@ -5,7 +5,8 @@ use desk::schema::Database;
 use crate::ledger::{audited, failing, frozen, tamper};
 use crate::payments::with_payments;
 
-/// What is done to the history of frozen and captured orders. It is found by its own check, and by no other.
+/// What is done to the history of frozen and captured orders, and left as it was in the events. It is found by its own check,
+/// and by no other.
 const DAMAGES: &[(&str, &str)] = &[
     ("a version in the middle, deleted", "DELETE FROM order_versions WHERE what = 'captured'"),
     ("the last version, deleted", "DELETE FROM order_versions WHERE what = 'refunded'"),
@@ -24,20 +25,8 @@ const DAMAGES: &[(&str, &str)] = &[
          FROM orders WHERE client_order_no = 'o-authorized'",
     ),
     (
-        "a last version in another state than the order's",
-        "UPDATE order_versions SET status = 'expired', what = 'expired' WHERE what = 'cancelled'",
-    ),
-    (
-        "a last version of other figures than the order's",
-        "UPDATE order_versions SET refunded_amount = refunded_amount + 1 WHERE what = 'refunded'",
-    ),
-    (
         "a last version of another time than the order's",
         "UPDATE order_versions SET created_at = created_at - interval '1 second' WHERE what = 'cancelled'",
-    ),
-    (
-        "a change that cannot lead to its state",
-        "UPDATE order_versions SET status = 'refunded' WHERE what = 'captured'",
     ),
     ("a change that there is not", "UPDATE order_versions SET what = 'gone' WHERE what = 'captured'"),
     (
@@ -50,6 +39,22 @@ const DAMAGES: &[(&str, &str)] = &[
     ),
 ];
 
+/// The same of which the events tell otherwise, which is found too.
+const TOLD_OTHERWISE: &[(&str, &str)] = &[
+    (
+        "a last version in another state than the order's",
+        "UPDATE order_versions SET status = 'expired', what = 'expired' WHERE what = 'cancelled'",
+    ),
+    (
+        "a last version of other figures than the order's",
+        "UPDATE order_versions SET refunded_amount = refunded_amount + 1 WHERE what = 'refunded'",
+    ),
+    (
+        "a change that cannot lead to its state",
+        "UPDATE order_versions SET status = 'refunded' WHERE what = 'captured'",
+    ),
+];
+
 async fn found(database: &Database, sql: &str) -> anyhow::Result<Vec<&'static str>> {
     tamper(database.owner_options(), sql).await?;
     Ok(failing(&audited(database.owner_options()).await?))
@@ -59,6 +64,9 @@ async fn found(database: &Database, sql: &str) -> anyhow::Result<Vec<&'static st
 async fn every_damage_of_a_history_is_found_by_its_check_and_by_no_other() -> anyhow::Result<()> {
     for (damage, sql) in DAMAGES {
         assert_eq!(found(&frozen().await?, sql).await?, ["order-versions"], "{damage}");
+    }
+    for (damage, sql) in TOLD_OTHERWISE {
+        assert_eq!(found(&frozen().await?, sql).await?, ["order-versions", "event-states"], "{damage}");
     }
     Ok(())
 }
@@ -80,7 +88,7 @@ async fn what_was_placed_before_histories_were_kept_may_begin_anywhere_and_ends_
         let end =
             "UPDATE order_versions SET status = 'partially_refunded', captured_amount = captured_amount + 1
                    WHERE what = 'refunded'";
-        assert_eq!(found(&books, end).await?, ["order-versions"]);
+        assert_eq!(found(&books, end).await?, ["order-versions", "event-states"]);
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ pub const ORDER_STEPS: &[Step] = &[
 ];
 
 /// The change that makes an order.
-const PLACED: &str = "placed";
+pub const PLACED: &str = "placed";
 
 /// What each event of an order tells of. One that two rows have is told apart by whether it is the first of its order.
 const ORDER_EVENTS: &[(&str, &str)] = &[

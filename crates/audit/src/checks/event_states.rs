@@ -11,7 +11,7 @@ use crate::figure::Figure;
 use crate::reconciliation::{Claim, Hand, Reconciliation};
 use crate::report::{CheckReport, Difference, Findings};
 use crate::row::{Event, Hold, Row, Standing};
-use crate::transitions::{Before, Fault, fault_of_hold_event, fault_of_order_event};
+use crate::transitions::{Before, Fault, PLACED, fault_of_hold_event, fault_of_order_event, fault_of_step};
 
 use super::kept_events::KeptEvents;
 use super::report_rows;
@@ -131,6 +131,11 @@ fn fault_of_order(event: &Event<'_>, told: &Standing<'_>) -> Option<Fault> {
         (false, None) => event.version_before.map_or(Before::Untold, Before::Was),
     };
     fault_of_order_event(event.event_type, is_first, before, told)
+        .or_else(|| match (event.sequence, event.told_before, event.version_before) {
+            // A placing that its journal row tells of is no version; what it can have been is known all the same.
+            (2, Some(placed), None) => fault_of_step(Before::Nothing, PLACED, &placed),
+            _ => None,
+        })
         .or_else(|| differing(event.version, Some(*told), "it says"))
         .or_else(|| differing(event.version_before, event.told_before, "it was before"))
 }
