@@ -2,22 +2,23 @@
 
 use std::time::Duration;
 
+use desk::{Hooks, Step};
 use idempotency::FailedPolicy;
 use onefold_tests::database::audit;
+use onefold_tests::http::{ALICE, order_body};
+use onefold_tests::raw_http;
 use onefold_tests::redis::RedisServer;
-use tokio::time::Instant;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
 
-use crate::pair::{DEADLINE, Pair, asked, batches, place, placed, replayed};
+use crate::pair::{DEADLINE, Pair, asked, batches, is_answer, place, placed, replayed};
 
 /// Longer than any of these tests takes: so no server has listened for that long, and each name is looked up.
 const MINUTES: Duration = Duration::from_secs(600);
 
 /// As long as no Redis takes that answers at all, on however busy a machine.
 const LONG: Duration = Duration::from_millis(500);
-
-fn is_answer(value: Option<&[u8]>) -> bool {
-    value.is_some_and(|value| value.starts_with(b"A"))
-}
 
 #[tokio::test]
 async fn what_one_server_has_answered_the_other_gives_again_without_the_database() -> anyhow::Result<()> {
@@ -121,6 +122,50 @@ async fn a_refusal_that_may_run_again_is_told_to_nobody_and_its_lease_is_taken_b
     assert_eq!(redis.value(&place("k")).await?.as_deref(), Some(&theirs[..]));
     assert_eq!(asked(&pair.other, "answered").await?, 0);
     assert_eq!(asked(&pair.other, "lease_held").await?, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_takes_its_lease_with_it() -> anyhow::Result<()> {
+    let redis = RedisServer::start().await?;
+    let (let_go, gate) = watch::channel(false);
+    let pair = Pair::start_with(&[redis.url()], LONG, MINUTES, |settings| {
+        let gate = gate.clone();
+        settings.hooks = Hooks::pausing(move |step| {
+            let mut gate = gate.clone();
+            async move {
+                if step == Step::Decided {
+                    // Whoever holds the other end has ended with its test, if it is gone.
+                    let _ = gate.wait_for(|open| *open).await;
+                }
+            }
+        });
+    })
+    .await?;
+    let body = order_body(ALICE, "k", "1.00").to_string();
+    let request = raw_http::post("/v1/orders", &[b"idempotency-key: k"], body.as_bytes());
+    let mut stream = raw_http::connect(&pair.one.url()).await?;
+    stream.write_all(&request).await?;
+    redis.wait_for(&place("k"), |value| value.is_some_and(|value| value.starts_with(b"L"))).await?;
+
+    let (began, left) = (Instant::now(), redis.left(&place("k")).await?.expect("a lease ends by itself"));
+    drop(stream);
+    redis.wait_for(&place("k"), |value| value.is_none()).await?;
+    assert!(began.elapsed() < left, "it has stood until its end");
+    // What the desk has, it goes on with, and a retry learns of it.
+    let_go.send_replace(true);
+    let began = Instant::now();
+    loop {
+        let again = pair.other.demo.post_text("/v1/orders", "k", &body).await?;
+        if again.status == 201 {
+            assert!(again.replayed());
+            break;
+        }
+        assert_eq!(again.slug().as_deref(), Some("idempotency-in-progress"));
+        assert!(began.elapsed() < DEADLINE, "it stays in progress");
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(audit(&pair.one.database).await.orders, 1);
     Ok(())
 }
 

@@ -40,8 +40,7 @@ impl Pair {
         answers_kept: Duration,
         change: impl Fn(&mut ServerSettings),
     ) -> anyhow::Result<Self> {
-        let seal = Seal::new(b"the secret of both servers, 0123456789", None)?;
-        let repeats = Settings { redis: redis.to_vec(), seal, wait_max, answers_kept, names_max: 10_000 };
+        let repeats = repeats(redis, wait_max, answers_kept)?;
         let set = |settings: &mut ServerSettings| {
             settings.repeats = Some(repeats.clone());
             change(settings);
@@ -70,6 +69,23 @@ impl Pair {
     }
 }
 
+/// A filter that uses these Redis, single ones.
+pub(crate) fn repeats(
+    redis: &[String],
+    wait_max: Duration,
+    answers_kept: Duration,
+) -> anyhow::Result<Settings> {
+    Ok(Settings {
+        redis: redis.to_vec(),
+        is_cluster: false,
+        redis_ca: None,
+        seal: Seal::new(b"the secret of both servers, 0123456789", None)?,
+        wait_max,
+        answers_kept,
+        names_max: 10_000,
+    })
+}
+
 /// The place of a key of the demo client.
 pub(crate) fn place(key: &str) -> String {
     place_of(CLIENT_ID, key)
@@ -78,6 +94,11 @@ pub(crate) fn place(key: &str) -> String {
 /// The place of a client's key.
 pub(crate) fn place_of(client_id: ClientId, key: &str) -> String {
     Place::of(&Name { client_id, key: Key::from_value(key).expect("a key") }).key
+}
+
+/// Whether what stands in Redis looks like an answer.
+pub(crate) fn is_answer(value: Option<&[u8]>) -> bool {
+    value.is_some_and(|value| value.starts_with(b"A"))
 }
 
 /// How many requests the filter of a server has been asked about with that outcome.

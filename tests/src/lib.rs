@@ -8,7 +8,7 @@
 //! - [`guarded`]: a server process that does not outlive the test;
 //! - [`nats_server`], [`rabbitmq_server`]: brokers of the tests' own;
 //! - [`cutting_proxy`]: between a desk and its PostgreSQL, to cut a connection while its commit is in flight;
-//! - [`redis`](mod@redis): a Redis of a test's own;
+//! - [`redis`](mod@redis), [`redis_cluster`]: a Redis of a test's own, and a cluster of them;
 //! - [`slow_proxy`]: between a server and what it asks, to hold back what passes;
 //! - [`http`]: the whole service on a free port, and a client that speaks to it;
 //! - [`callbacks`]: payment providers that call it;
@@ -34,6 +34,7 @@ pub mod own_cluster;
 pub mod rabbitmq_server;
 pub mod raw_http;
 pub mod redis;
+pub mod redis_cluster;
 pub mod slow_proxy;
 pub mod story;
 

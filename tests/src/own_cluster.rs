@@ -7,6 +7,7 @@ use std::str::FromStr;
 use anyhow::Context;
 use desk::schema::Database;
 use embedded_postgres::{Cluster, Settings};
+use rustix::process::{Pid, Signal, kill_process};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use tempfile::TempDir;
@@ -84,6 +85,21 @@ impl OwnCluster {
         content.lines().next().unwrap_or_default().trim().parse().context("the postmaster's id")
     }
 
+    /// Stops all of its processes from doing anything, as a machine does that hangs: connections stay, and nothing is answered.
+    pub fn pause(&self) -> anyhow::Result<()> {
+        // First the one that starts others.
+        let postmaster = self.postmaster()?;
+        signal(postmaster, Signal::STOP)?;
+        children_of(postmaster)?.into_iter().try_for_each(|child| signal(child, Signal::STOP))
+    }
+
+    /// Lets them go on.
+    pub fn resume(&self) -> anyhow::Result<()> {
+        let postmaster = self.postmaster()?;
+        children_of(postmaster)?.into_iter().try_for_each(|child| signal(child, Signal::CONT))?;
+        signal(postmaster, Signal::CONT)
+    }
+
     /// Starts it again after its processes were killed under it.
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
         self.cluster = Cluster::attach_or_start(Self::settings(&self.directory)).await?;
@@ -101,4 +117,29 @@ impl OwnCluster {
         self.directory.close()?;
         Ok(())
     }
+}
+
+fn signal(process: u32, signal: Signal) -> anyhow::Result<()> {
+    let pid = Pid::from_raw(i32::try_from(process)?).context("the id of a process is not zero")?;
+    match kill_process(pid, signal) {
+        // It has ended by itself.
+        Err(rustix::io::Errno::SRCH) | Ok(()) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The processes that another one has started, as `/proc` tells.
+fn children_of(parent: u32) -> anyhow::Result<Vec<u32>> {
+    let mut children = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(process) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Ok(stat) = std::fs::read_to_string(format!("/proc/{process}/stat")) else { continue };
+        // Behind the name, which is in parentheses and may hold anything: the state, and the parent.
+        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+        if fields.split(' ').nth(1).is_some_and(|known| known == parent.to_string()) {
+            children.push(process);
+        }
+    }
+    Ok(children)
 }

@@ -3,12 +3,15 @@
 use std::future::Future;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use client::store::KeyHolder;
 use client::{ApiKey, ApiKeyHash};
+use futures::FutureExt;
 use moka::future::Cache;
+use tokio::time::timeout;
 
 use crate::allowance::{Allowance, Exceeded, Share};
 use crate::buckets::Buckets;
@@ -23,6 +26,9 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(1);
 /// For how long a key that was good is looked up even for an address that guesses.
 const GOOD_BEFORE_FOR: Duration = Duration::from_secs(60 * 60);
 
+/// How long a look-up may take before what was found last stands in for it, where that is allowed.
+const STANDS_IN_AFTER: Duration = Duration::from_millis(100);
+
 /// How many addresses are known at a time to have guessed too often.
 const GUESSERS_MAX: u64 = 100_000;
 
@@ -34,10 +40,15 @@ const GUESSERS_MAX: u64 = 100_000;
 /// An address that has shown too many wrong keys is answered without a look-up for a while, whatever it shows, so that
 /// guessing costs the database nothing, and a right guess looks like a wrong one. Keys that were good within the last
 /// hour are looked up all the same: who shares an address with a guesser is not locked out.
+///
+/// While the database says nothing, no key can be looked up. A grace lets one that was good a while ago stand for so long,
+/// so that what needs no database is answered: repeats that are remembered. Nobody can learn meanwhile that a key was
+/// revoked, so there is none unless it is asked for.
 #[derive(Clone, Debug)]
 pub struct ApiKeys {
     found: Cache<ApiKeyHash, Found>,
-    good_before: Cache<ApiKeyHash, ()>,
+    good_before: Cache<ApiKeyHash, Found>,
+    grace: Duration,
     wrong: Option<Buckets<IpAddr>>,
     guessers: Cache<IpAddr, (Instant, Share)>,
 }
@@ -60,11 +71,14 @@ pub enum Refused<E> {
 }
 
 impl ApiKeys {
-    /// Allows each address so many wrong keys a minute; without, any number.
-    pub fn new(wrong_per_minute: Option<NonZeroU32>) -> Self {
+    /// Allows each address so many wrong keys a minute; without, any number. `grace` is how long a key that was good
+    /// stands while the database says nothing.
+    pub fn new(wrong_per_minute: Option<NonZeroU32>, grace: Duration) -> Self {
+        let good_before_for = grace.max(GOOD_BEFORE_FOR);
         Self {
             found: Cache::builder().max_capacity(REMEMBERED_MAX).time_to_live(REMEMBERED_FOR).build(),
-            good_before: Cache::builder().max_capacity(REMEMBERED_MAX).time_to_live(GOOD_BEFORE_FOR).build(),
+            good_before: Cache::builder().max_capacity(REMEMBERED_MAX).time_to_live(good_before_for).build(),
+            grace,
             wrong: wrong_per_minute.map(|quota| Buckets::per_minute("wrong-keys", quota)),
             guessers: Cache::builder()
                 .max_capacity(GUESSERS_MAX)
@@ -73,8 +87,15 @@ impl ApiKeys {
         }
     }
 
-    /// The holder of a key that was shown from an address. `look_up` asks the database; `good` says whether a key that is
-    /// there is good here.
+    /// The holder of a key that was found to be good less than a second ago. It waits for nothing; `None` says nothing
+    /// about the key.
+    pub fn remembered(&self, key: &ApiKey) -> Option<Arc<KeyHolder>> {
+        let found = self.found.get(&key.hash()).now_or_never()??;
+        found.holder.filter(|_| found.asked_at.elapsed() < REMEMBERED_FOR)
+    }
+
+    /// The holder of a key that was shown from an address. `look_up` asks the database, and answers `None` for a key that
+    /// is not good here.
     ///
     /// # Errors
     ///
@@ -84,7 +105,6 @@ impl ApiKeys {
         key: &ApiKey,
         source: Option<IpAddr>,
         look_up: impl Fn(ApiKeyHash) -> F,
-        good: impl Fn(&KeyHolder) -> bool,
     ) -> Result<Arc<KeyHolder>, Refused<E>>
     where
         E: Clone + Send + Sync + 'static,
@@ -95,12 +115,8 @@ impl ApiKeys {
         if !self.good_before.contains_key(&hash) {
             self.refuse_guesser(source).await?;
         }
-        let holder = self.find(hash, look_up).await.map_err(Refused::NotKnown)?;
-        match holder.filter(|holder| good(holder)) {
-            Some(holder) => {
-                self.good_before.insert(hash, ()).await;
-                Ok(holder)
-            }
+        match self.find(hash, look_up).await.map_err(Refused::NotKnown)? {
+            Some(holder) => Ok(holder),
             None => Err(self.note_wrong(source).await),
         }
     }
@@ -117,10 +133,7 @@ impl ApiKeys {
     {
         let arrived = Instant::now();
         loop {
-            let looking = async {
-                let asked_at = Instant::now();
-                Ok(Found { asked_at, holder: look_up(hash).await?.map(Arc::new) })
-            };
+            let looking = async { self.ask(hash, look_up(hash)).await };
             let found =
                 self.found.try_get_with(hash, looking).await.map_err(|error: Arc<E>| E::clone(&error))?;
             if arrived.saturating_duration_since(found.asked_at) < REMEMBERED_FOR {
@@ -130,6 +143,41 @@ impl ApiKeys {
             // begins after this request has come, so there is no third round.
             self.found.invalidate(&hash).await;
         }
+    }
+
+    /// What the database says of a key; or what it said last, if it says nothing and that is not too long ago.
+    async fn ask<E>(
+        &self,
+        hash: ApiKeyHash,
+        look_up: impl Future<Output = Result<Option<KeyHolder>, E>>,
+    ) -> Result<Found, E> {
+        let asked_at = Instant::now();
+        let mut look_up = pin!(look_up);
+        let looked_up = match timeout(STANDS_IN_AFTER, look_up.as_mut()).await {
+            Ok(looked_up) => looked_up,
+            Err(_) => match self.stand_in(&hash).await {
+                Some(found) => return Ok(found),
+                None => look_up.await,
+            },
+        };
+        match looked_up {
+            Ok(Some(holder)) => {
+                let found = Found { asked_at, holder: Some(Arc::new(holder)) };
+                self.good_before.insert(hash, found.clone()).await;
+                Ok(found)
+            }
+            Ok(None) => {
+                self.good_before.invalidate(&hash).await;
+                Ok(Found { asked_at, holder: None })
+            }
+            Err(error) => self.stand_in(&hash).await.ok_or(error),
+        }
+    }
+
+    /// Counts as found now, so that only one request a second finds the database silent.
+    async fn stand_in(&self, hash: &ApiKeyHash) -> Option<Found> {
+        let good = self.good_before.get(hash).await?;
+        (good.asked_at.elapsed() < self.grace).then(|| Found { asked_at: Instant::now(), ..good })
     }
 
     async fn refuse_guesser<E>(&self, source: Option<IpAddr>) -> Result<(), Refused<E>> {
@@ -209,12 +257,12 @@ mod tests {
     }
 
     async fn show(keys: &ApiKeys, database: &Database, key: &str) -> Result<Arc<KeyHolder>, Refused<()>> {
-        keys.holder(&ApiKey::presented(key), GUESSER, |hash| database.ask(hash), |_| true).await
+        keys.holder(&ApiKey::presented(key), GUESSER, |hash| database.ask(hash)).await
     }
 
     #[tokio::test]
     async fn a_key_is_looked_up_once_for_many_requests() {
-        let (keys, database) = (ApiKeys::new(None), Database::default());
+        let (keys, database) = (ApiKeys::new(None, Duration::ZERO), Database::default());
         for _ in 0..10 {
             assert!(show(&keys, &database, "right").await.is_ok());
             assert_eq!(show(&keys, &database, "wrong").await, Err(Refused::Wrong));
@@ -224,7 +272,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_guesses_is_answered_without_a_look_up_and_a_right_guess_looks_like_a_wrong_one() {
-        let (keys, database) = (ApiKeys::new(NonZeroU32::new(3)), Database::default());
+        let (keys, database) = (ApiKeys::new(NonZeroU32::new(3), Duration::ZERO), Database::default());
         for guess in ["a", "b", "c"] {
             assert_eq!(show(&keys, &database, guess).await, Err(Refused::Wrong));
         }
@@ -239,7 +287,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_key_that_was_good_is_good_beside_a_guesser() {
-        let (keys, database) = (ApiKeys::new(NonZeroU32::new(1)), Database::default());
+        let (keys, database) = (ApiKeys::new(NonZeroU32::new(1), Duration::ZERO), Database::default());
         assert!(show(&keys, &database, "right").await.is_ok());
         for guess in ["a", "b", "c"] {
             assert!(show(&keys, &database, guess).await.is_err());
@@ -249,19 +297,19 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_slow_look_up_has_found_is_as_old_as_its_beginning() {
-        let keys = ApiKeys::new(None);
+        let keys = ApiKeys::new(None, Duration::ZERO);
         let right = ApiKey::presented("right").hash();
         let two_seconds_ago = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
         let old = Found { asked_at: two_seconds_ago, holder: Some(Arc::new(holder())) };
         keys.found.insert(right, old).await;
         let shown = ApiKey::presented("right");
-        let revoked = keys.holder(&shown, None, |_| async { Ok::<_, ()>(None) }, |_| true);
+        let revoked = keys.holder(&shown, None, |_| async { Ok::<_, ()>(None) });
         assert_eq!(revoked.await, Err(Refused::Wrong));
     }
 
     #[tokio::test]
     async fn requests_that_come_together_share_a_look_up() {
-        let (keys, asked, go) = (ApiKeys::new(None), AtomicU32::new(0), Notify::new());
+        let (keys, asked, go) = (ApiKeys::new(None, Duration::ZERO), AtomicU32::new(0), Notify::new());
         let look_up = |_| async {
             asked.fetch_add(1, Ordering::Relaxed);
             go.notified().await;
@@ -270,13 +318,64 @@ mod tests {
         let right = ApiKey::presented("right");
         let both = async {
             tokio::join!(
-                keys.holder(&right, None, look_up, |_| true),
-                keys.holder(&right, None, look_up, |_| true)
+                keys.holder(&right, None, look_up),
+                keys.holder(&right, None, look_up)
             )
         };
         let (both, ()) = tokio::join!(both, async { go.notify_one() });
         assert!(both.0.is_ok() && both.1.is_ok());
         assert_eq!(asked.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn what_was_found_good_is_remembered_without_asking_and_nothing_else_is() {
+        let (keys, database) = (ApiKeys::new(None, Duration::ZERO), Database::default());
+        let right = ApiKey::presented("right");
+        assert_eq!(keys.remembered(&right), None);
+        let found = show(&keys, &database, "right").await.unwrap();
+        assert_eq!(keys.remembered(&right), Some(found));
+        assert_eq!(show(&keys, &database, "wrong").await, Err(Refused::Wrong));
+        assert_eq!(keys.remembered(&ApiKey::presented("wrong")), None);
+        let two_seconds_ago = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
+        keys.found.insert(right.hash(), Found { asked_at: two_seconds_ago, holder: Some(Arc::new(holder())) }).await;
+        assert_eq!(keys.remembered(&right), None, "what a slow look-up has found is old");
+    }
+
+    /// Shows the right key while the database fails, or says nothing.
+    async fn show_in_vain(keys: &ApiKeys, silent: bool) -> Result<Arc<KeyHolder>, Refused<()>> {
+        let in_vain = |_| async move {
+            if silent {
+                std::future::pending::<()>().await;
+            }
+            Err::<Option<KeyHolder>, ()>(())
+        };
+        // The memory of a second ago would else answer.
+        keys.found.invalidate_all();
+        keys.holder(&ApiKey::presented("right"), None, in_vain).await
+    }
+
+    #[tokio::test]
+    async fn a_key_that_was_good_stands_for_its_grace_while_the_database_says_nothing() {
+        let (keys, database) = (ApiKeys::new(None, Duration::from_secs(600)), Database::default());
+        assert_eq!(show_in_vain(&keys, false).await, Err(Refused::NotKnown(())), "it was never good");
+        assert!(show(&keys, &database, "right").await.is_ok());
+        for silent in [false, true] {
+            assert!(show_in_vain(&keys, silent).await.is_ok(), "silent: {silent}");
+        }
+        let strict = ApiKeys::new(None, Duration::ZERO);
+        assert!(show(&strict, &database, "right").await.is_ok());
+        assert_eq!(show_in_vain(&strict, false).await, Err(Refused::NotKnown(())));
+    }
+
+    #[tokio::test]
+    async fn a_key_that_was_found_to_be_revoked_has_no_grace() {
+        let (keys, database) = (ApiKeys::new(None, Duration::from_secs(600)), Database::default());
+        assert!(show(&keys, &database, "right").await.is_ok());
+        keys.found.invalidate_all();
+        let shown = ApiKey::presented("right");
+        let revoked = keys.holder(&shown, None, |_| async { Ok::<_, ()>(None) });
+        assert_eq!(revoked.await, Err(Refused::Wrong));
+        assert_eq!(show_in_vain(&keys, false).await, Err(Refused::NotKnown(())));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The layers in front of the desk: who may ask, for what and how often; and repeats that are stopped early.
 //!
-//! Each is a part of its own, that the server puts before its routes; each can be left out, and the desk's guarantees
-//! hold without any. In the order in which a request meets them:
+//! Each is a [tower](https://docs.rs/tower) layer ([`layers`]) that the server puts before its routes, or before its desk;
+//! each can be left out, and the desk's guarantees hold without any. What they are made of, in the order in which a request
+//! meets it:
 //!
 //! - [`credentials`]: the API key that a request shows;
 //! - [`api_keys`]: whose key it is, remembered for less than a second, and addresses that guess keys;
@@ -17,5 +18,6 @@ pub mod allowance;
 pub mod api_keys;
 pub mod buckets;
 pub mod credentials;
+pub mod layers;
 pub mod rate_limit;
 pub mod repeats;

@@ -10,6 +10,14 @@ pub enum Error {
     /// The threads of the generator could not be started.
     #[error("cannot start the generator's threads")]
     Threads(#[source] io::Error),
+    /// What was to be done before the load could not be done.
+    #[error("what was to be done before the load ({command}) ended with {how}")]
+    BeforeLoad {
+        /// The command.
+        command: String,
+        /// How it ended.
+        how: String,
+    },
     /// The target's host has no address.
     #[error("cannot find the address of {target}")]
     Unresolved {

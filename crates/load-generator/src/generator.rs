@@ -2,7 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -99,6 +101,9 @@ pub fn run(plan: &Plan, mut watch: impl FnMut(Progress)) -> Result<Report, Error
         }
     };
 
+    if let Some(command) = &plan.before_load {
+        do_before_load(command)?;
+    }
     let load = Load {
         plan,
         run: &run,
@@ -121,6 +126,17 @@ pub fn run(plan: &Plan, mut watch: impl FnMut(Progress)) -> Result<Report, Error
         None
     };
     Ok(Report::of(plan, &run, &tally, not_sent, audit))
+}
+
+/// Its standard output is the report's, so what the command says goes where progress goes.
+fn do_before_load(command: &str) -> Result<(), Error> {
+    let failed = |how: String| Error::BeforeLoad { command: command.to_owned(), how };
+    let status = Command::new("sh").args(["-c", command]).stdin(Stdio::null()).stdout(io::stderr()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(failed(status.to_string())),
+        Err(error) => Err(failed(error.to_string())),
+    }
 }
 
 /// What has been prepared for a run that needs no more than accounts.

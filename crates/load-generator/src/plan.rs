@@ -14,6 +14,8 @@ pub struct Plan {
     pub target: Target,
     /// Where the load itself goes, if that is another server on the same database than the one where it is prepared.
     pub load_target: Option<Target>,
+    /// What the shell is to do when everything is prepared and there is no load yet, such as counting or stopping something.
+    pub before_load: Option<String>,
     /// The client's API key.
     pub api_key: String,
     /// When a request is sent.

@@ -236,6 +236,7 @@ mod tests {
         let plan = Plan {
             target: "http://127.0.0.1:1".parse().unwrap(),
             load_target: None,
+            before_load: None,
             api_key: "k".to_owned(),
             pace: Pace::Closed,
             work: Work::Orders { duplicates_percent: 0 },

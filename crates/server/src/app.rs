@@ -38,6 +38,8 @@ pub struct HttpSettings {
     pub requests_per_second: Option<NonZeroU32>,
     /// How many requests of a route a client may send in a second, by method and path template.
     pub requests_per_second_by_route: BTreeMap<String, NonZeroU32>,
+    /// How long an API key that was good stands while the database says nothing.
+    pub api_key_grace: Duration,
     /// How many wrong API keys an address may show in a minute; no limit unless set.
     pub wrong_keys_per_minute: Option<NonZeroU32>,
     /// How many callbacks may come from an address in a second; no limit unless set.
@@ -52,6 +54,7 @@ impl Default for HttpSettings {
             demo_key_allowed: false,
             requests_per_second: None,
             requests_per_second_by_route: BTreeMap::new(),
+            api_key_grace: Duration::ZERO,
             wrong_keys_per_minute: NonZeroU32::new(300),
             callbacks_per_second: NonZeroU32::new(500),
         }
@@ -73,9 +76,9 @@ pub struct Parts {
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Who may ask.
-    pub keys: ApiKeys,
+    pub keys: Arc<ApiKeys>,
     /// How often a client may ask.
-    pub rate_limit: RateLimit,
+    pub rate_limit: Arc<RateLimit>,
     /// The operations, as they are logged and counted.
     pub operations: Operations,
     /// Where payment providers call.
@@ -83,7 +86,7 @@ pub struct Parts {
     /// Makes keys, and judges them.
     pub issuer: Issuer,
     /// Stops repeats that other servers have answered, once it is [opened](AppState::open_repeats).
-    pub repeats: OnceLock<Repeats>,
+    pub repeats: OnceLock<Arc<Repeats>>,
     /// How often callbacks may come from an address.
     pub callback_limit: Option<Buckets<IpAddr>>,
     /// What is counted.
@@ -105,13 +108,13 @@ impl AppState {
     ) -> Self {
         endpoints.all().for_each(|endpoint| metrics.expect_callbacks(endpoint));
         Self(Arc::new(Parts {
-            keys: ApiKeys::new(settings.wrong_keys_per_minute),
+            keys: Arc::new(ApiKeys::new(settings.wrong_keys_per_minute, settings.api_key_grace)),
             operations: Operations::default(),
             metrics,
-            rate_limit: RateLimit::new(
+            rate_limit: Arc::new(RateLimit::new(
                 settings.requests_per_second,
                 settings.requests_per_second_by_route.clone(),
-            ),
+            )),
             endpoints,
             issuer,
             repeats: OnceLock::new(),
@@ -134,8 +137,10 @@ impl AppState {
         let opened = Repeats::open(settings, self.metrics.repeats().clone(), stop);
         // The error does not repeat the URL, which may hold a password.
         let opened =
-            opened.context("repeats.redis_urls: one is not the URL of a Redis, redis://HOST:PORT")?;
-        let _ = self.repeats.set(opened);
+            opened.context(
+            "repeats.redis_urls: one is not the URL of a Redis, redis://HOST:PORT or rediss://HOST:PORT, or repeats.redis_ca_files holds something that is no certificate",
+        )?;
+        let _ = self.repeats.set(Arc::new(opened));
         Ok(())
     }
 }
@@ -150,5 +155,5 @@ impl Deref for AppState {
 
 /// The whole API, behind the edge that every request passes.
 pub fn router(state: AppState) -> Router {
-    routes::router().layer(from_fn_with_state(state.clone(), edge::pass)).with_state(state)
+    routes::router(&state).layer(from_fn_with_state(state.clone(), edge::pass)).with_state(state)
 }

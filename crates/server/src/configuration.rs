@@ -205,6 +205,9 @@ pub struct HttpSection {
     /// Requests that a client may make per second; 0: as many as it likes.
     #[validate(range(max = 1_000_000))]
     pub requests_per_second: u32,
+    /// How long an API key that was good stands while the database says nothing, in seconds.
+    #[validate(range(max = 86_400))]
+    pub api_key_grace_s: u32,
     /// Wrong API keys that an address may show per minute; 0: as many as it likes.
     #[validate(range(max = 1_000_000))]
     pub wrong_keys_per_minute: u32,
@@ -324,6 +327,7 @@ impl Default for HttpSection {
             headers_max: 100,
             connections_max: 4_096,
             requests_per_second: 0,
+            api_key_grace_s: 0,
             wrong_keys_per_minute: 300,
             callbacks_per_second: 500,
         }
@@ -398,6 +402,7 @@ impl Configuration {
                 .iter()
                 .map(|(route, RequestsPerSecond(quota))| (route.clone(), *quota))
                 .collect(),
+            api_key_grace: Duration::from_secs(self.http.api_key_grace_s.into()),
             wrong_keys_per_minute: NonZeroU32::new(self.http.wrong_keys_per_minute),
             callbacks_per_second: NonZeroU32::new(self.http.callbacks_per_second),
         }

@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::metrics::Metrics;
-use crate::routes::{self, Access};
+use crate::routes;
 
 /// The operation of a request that no route serves. Its path is the client's, and must not become a label.
 const UNMATCHED: &str = "unmatched";
@@ -25,14 +25,11 @@ pub struct Operations {
 impl Default for Operations {
     fn default() -> Self {
         let mut by_path: HashMap<_, Vec<_>> = HashMap::new();
-        for (method, path, access) in routes::methods_and_paths() {
-            let name = format!("{method} {path}");
-            // What is asked of a GET, and how often, is asked of its HEAD.
-            let route = if method == Method::HEAD { format!("GET {path}") } else { name.clone() };
-            let operation = Operation::new(&name, route, access);
+        for (method, path) in routes::methods_and_paths() {
+            let operation = Operation::new(&format!("{method} {path}"));
             by_path.entry(path).or_default().push((method, operation));
         }
-        Self { by_path, unmatched: Operation::new(UNMATCHED, UNMATCHED.to_owned(), Access::Open) }
+        Self { by_path, unmatched: Operation::new(UNMATCHED) }
     }
 }
 
@@ -50,31 +47,19 @@ impl Operations {
 #[derive(Debug)]
 pub struct Operation {
     name: Arc<str>,
-    route: String,
-    access: Access,
     durations: OnceLock<Histogram>,
     /// By status and slug, of which an operation has few.
     answers: RwLock<Vec<(u16, &'static str, Counter)>>,
 }
 
 impl Operation {
-    fn new(name: &str, route: String, access: Access) -> Self {
-        Self { name: name.into(), route, access, durations: OnceLock::new(), answers: RwLock::default() }
+    fn new(name: &str) -> Self {
+        Self { name: name.into(), durations: OnceLock::new(), answers: RwLock::default() }
     }
 
     /// Its name.
     pub fn name(&self) -> Arc<str> {
         Arc::clone(&self.name)
-    }
-
-    /// The route that serves it: the same for `HEAD` as for `GET`.
-    pub fn route(&self) -> &str {
-        &self.route
-    }
-
-    /// What it needs.
-    pub fn access(&self) -> Access {
-        self.access
     }
 
     /// Counts an answered request.
@@ -130,7 +115,7 @@ mod tests {
     #[test]
     fn answers_of_one_kind_are_counted_together() {
         let metrics = Metrics::new(&desk::Metrics::default(), Arc::default());
-        let operation = Operation::new("GET /v1/orders", "GET /v1/orders".to_owned(), Access::Open);
+        let operation = Operation::new("GET /v1/orders");
         for (status, slug) in [(200, ""), (404, "not-found"), (200, "")] {
             operation.answered(&metrics, status, slug, Duration::from_millis(1));
         }

@@ -7,9 +7,7 @@ use client::ClientId;
 use http::{HeaderValue, header};
 use serde::Serialize;
 
-use crate::access_log::Facts;
-use crate::admission::admit;
-use crate::app::AppState;
+use crate::admission::client_of;
 use crate::path::{self, Named};
 use crate::problem::Problem;
 use crate::query::Query;
@@ -31,11 +29,10 @@ impl<N: Named> Reading<N> {
     ///
     /// # Errors
     ///
-    /// In order: 401, 429, 403, 404 for a path that can name nothing.
-    pub async fn read(state: &AppState, request: Request) -> Result<Self, Problem> {
+    /// 404 for a path that can name nothing. Before that the layers in front have refused what is 401, 429 or 403.
+    pub async fn read(request: Request) -> Result<Self, Problem> {
         let (mut parts, _) = request.into_parts();
-        let facts = Facts::of(&parts.extensions);
-        let client = admit(state, &parts, &facts).await?;
+        let client = client_of(&parts.extensions)?;
         let path = path::named(&mut parts).await?;
         Ok(Self { client_id: client.client_id, path, query: Query::parse(parts.uri.query()) })
     }

@@ -1,53 +1,82 @@
-//! Repeats that another server has answered: the gateway's filter beside what this server remembers itself.
+//! Repeats that another server has answered: the gateway's filter between a request and the desk, beside what this server
+//! remembers itself.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use desk::Answered;
 use desk::remembered::Recollection;
+use gateway::layers::repeat_filter::{self, RepeatFilterLayer};
 use idempotency::{Answer, Fingerprint, Name};
 
+use crate::access_log::Facts;
 use crate::app::AppState;
 
-/// What is known of a request before the desk is asked.
+/// A request on its way to the desk.
 #[derive(Debug)]
-pub enum Asked {
-    /// Another server has answered it, so.
-    Answered(Answer),
-    /// The desk shall decide, and the errand is to be ended when it has.
-    Undecided(Errand),
+pub struct Effect {
+    /// What is asked for, under which name.
+    pub request: desk::Request,
+    /// How long it would wait for the first one's answer.
+    pub wait: Option<Duration>,
+    /// What is known of the request.
+    pub facts: Arc<Facts>,
 }
 
-/// A request on its way through the desk, as far as other servers are to be told of it.
-#[derive(Debug)]
-pub struct Errand(Option<(Name, Fingerprint, gateway::repeats::Errand)>);
-
-/// Asks the filter, if there is one, about a request that this server does not remember. What it remembers the desk
-/// answers from memory, and what the server has named itself comes once.
-pub async fn ask(state: &AppState, name: &Name, fingerprint: Fingerprint) -> Asked {
-    let Some(repeats) = state.repeats.get() else { return Asked::Undecided(Errand(None)) };
-    if name.key.is_of_service() || state.desk.recall(name, fingerprint).is_some() {
-        return Asked::Undecided(Errand(None));
+impl repeat_filter::Effect for Effect {
+    fn name(&self) -> &Name {
+        &self.request.name
     }
-    match repeats.ask(name, fingerprint, state.clock.now()).await {
-        gateway::repeats::Asked::Answered { answer, expires_at } => {
-            state.desk.note_replayed(name, fingerprint, &answer, expires_at);
-            Asked::Answered(answer)
-        }
-        gateway::repeats::Asked::Undecided(errand) => {
-            Asked::Undecided(Errand(Some((name.clone(), fingerprint, errand))))
-        }
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.request.fingerprint
     }
 }
 
-impl Errand {
-    /// Tells the other servers what became of the request. What this server remembers of it now is committed, and for
-    /// ever: that is what its memory takes. A refusal that may run again is not among it, so no other server is told.
-    pub fn end(self, state: &AppState) {
-        let (Some(repeats), Some((name, fingerprint, errand))) = (state.repeats.get(), self.0) else {
-            return;
-        };
-        match state.desk.recall(&name, fingerprint) {
-            Some(Recollection::Replay { answer, expires_at }) => {
-                repeats.finished(errand, &name, fingerprint, &answer, expires_at, state.clock.now());
-            }
-            Some(Recollection::Reused) | None => repeats.given_up(errand),
+/// What became of it.
+#[derive(Debug)]
+pub struct Told {
+    /// The answer.
+    pub answered: Answered,
+    /// Whether it waited for another request under the same name.
+    pub waited: bool,
+}
+
+impl repeat_filter::Reply for Told {
+    fn replayed(answer: Answer) -> Self {
+        Self { answered: Answered::Replayed(answer), waited: false }
+    }
+}
+
+/// The filter, if there is one, as a layer in front of the desk.
+pub fn filter(state: &AppState) -> Option<RepeatFilterLayer<Memory>> {
+    let repeats = state.repeats.get()?;
+    Some(RepeatFilterLayer::new(Arc::clone(repeats), Memory(state.clone())))
+}
+
+/// The finished answers that the desk remembers.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "the state has nothing to show")]
+pub struct Memory(AppState);
+
+impl repeat_filter::Memory for Memory {
+    fn knows(&self, name: &Name, fingerprint: Fingerprint) -> bool {
+        self.0.desk.recall(name, fingerprint).is_some()
+    }
+
+    fn answer(&self, name: &Name, fingerprint: Fingerprint) -> Option<(Answer, DateTime<Utc>)> {
+        match self.0.desk.recall(name, fingerprint)? {
+            Recollection::Replay { answer, expires_at } => Some((answer, expires_at)),
+            Recollection::Reused => None,
         }
+    }
+
+    fn note(&self, name: &Name, fingerprint: Fingerprint, answer: &Answer, expires_at: DateTime<Utc>) {
+        self.0.desk.note_replayed(name, fingerprint, answer, expires_at);
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.0.clock.now()
     }
 }

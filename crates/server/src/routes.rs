@@ -22,13 +22,14 @@ use axum::routing::{MethodRouter, get, post, put};
 use client::Scope;
 use http::Method;
 
+use crate::admission::guarded;
 use crate::app::AppState;
 use crate::body::receive;
 use crate::problem::{Problem, Slug};
 
 /// Every operation of the API, in reading order, with what it needs. The OpenAPI document has exactly these.
 pub fn table() -> Vec<Route> {
-    use Access::{Open, Scope as Needs};
+    use Access::{Open, Scope as Needs, Signed};
     use Scope::{
         AccountsRead, AccountsWrite, AlertsRead, AlertsResolve, InventoryRead, InventoryWrite, KeysRead,
         KeysWrite, OrdersRead, OrdersWrite, PaymentsRead, ReportsRead,
@@ -73,7 +74,7 @@ pub fn table() -> Vec<Route> {
             payment_alerts::resolve::resolve_payment_alert,
         ),
         Route::get("/v1/reports/daily", Needs(ReportsRead), reports::daily::list_daily_totals),
-        Route::post("/v1/callbacks/{endpoint}", Open, callbacks::take::take_callback),
+        Route::post("/v1/callbacks/{endpoint}", Signed, callbacks::take::take_callback),
         Route::post("/v1/idempotency-keys", Needs(KeysWrite), idempotency_keys::issue::issue_idempotency_key),
         Route::get("/v1/idempotency-keys/{key}", Needs(KeysRead), idempotency_keys::get_idempotency_key),
         Route::get("/healthz", Open, operations::healthz::healthz),
@@ -89,22 +90,22 @@ pub fn table() -> Vec<Route> {
 /// What Swagger UI's page loads, which the OpenAPI document does not have.
 const DOCS_PATHS: [&str; 2] = ["/docs/", "/docs/{*file}"];
 
-/// Every method that some path serves, with the path's template and what it needs. What serves `GET` serves `HEAD` too.
-pub fn methods_and_paths() -> Vec<(Method, &'static str, Access)> {
-    let gets = DOCS_PATHS.map(|path| (Method::GET, path, Access::Open));
-    let served = table().into_iter().map(|route| (route.method, route.path, route.access)).chain(gets);
-    let with_head = served.flat_map(|(method, path, access)| {
-        let head = (method == Method::GET).then_some((Method::HEAD, path, access));
-        [(method, path, access)].into_iter().chain(head)
+/// Every method that some path serves, with the path's template. What serves `GET` serves `HEAD` too.
+pub fn methods_and_paths() -> Vec<(Method, &'static str)> {
+    let gets = DOCS_PATHS.map(|path| (Method::GET, path));
+    let served = table().into_iter().map(|route| (route.method, route.path)).chain(gets);
+    let with_head = served.flat_map(|(method, path)| {
+        let head = (method == Method::GET).then_some((Method::HEAD, path));
+        [(method, path)].into_iter().chain(head)
     });
     with_head.collect()
 }
 
-/// The router of [`table`], whose own refusals are problems too.
-pub fn router() -> Router<AppState> {
+/// The router of [`table`], each route behind the layers that its access asks for. Its own refusals are problems too.
+pub fn router(state: &AppState) -> Router<AppState> {
     let mut router = Router::new();
-    for route in table() {
-        router = router.route(route.path, route.handler);
+    for Route { method, path, access, handler } in table() {
+        router = router.route(path, guarded(state, &format!("{method} {path}"), access, handler));
     }
     let [root, file] = DOCS_PATHS;
     router = router.route(root, get(operations::docs::docs)).route(file, get(operations::docs::file));
@@ -114,8 +115,10 @@ pub fn router() -> Router<AppState> {
 /// What an operation needs of whoever asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Nothing. A payment provider shows its signature instead of a key.
+    /// Nothing.
     Open,
+    /// The signature of a payment provider. An address may not send too many.
+    Signed,
     /// An API key that is good for this.
     Scope(Scope),
 }

@@ -15,10 +15,11 @@ use idempotency::fingerprint::Meaning;
 use idempotency::key::KeyError;
 use idempotency::{Answer, Key, Name, prefer};
 use serde::Deserialize;
+use tower::{ServiceBuilder, ServiceExt, service_fn};
 use uuid::Uuid;
 
 use crate::access_log::Facts;
-use crate::admission::admit;
+use crate::admission::client_of;
 use crate::app::AppState;
 use crate::body::{self, RequestBody, receive};
 use crate::issued_keys::{Standing, admit_key};
@@ -26,7 +27,7 @@ use crate::look_up::look_up;
 use crate::metrics::IssuedKey;
 use crate::path::{self, Named};
 use crate::problem::{self, Problem, Slug};
-use crate::repeats::{self, Asked};
+use crate::repeats::{self, Effect, Told};
 use crate::telemetry::traces;
 
 /// Says that an answer is that of an earlier request under the same key.
@@ -61,8 +62,8 @@ impl<N: Named, B: RequestBody> Submission<N, B> {
     ///
     /// # Errors
     ///
-    /// In order: 401, 429, 403, 404 for a path that can name nothing, 413, 415, 400 for the key, 400 for the JSON, 422 for the
-    /// schema. None of them is stored; the key stays free.
+    /// In order: 404 for a path that can name nothing, 413, 415, 400 for the key, 400 for the JSON, 422 for the schema. Before
+    /// these the layers in front have refused what is 401, 429 or 403. None of them is stored; the key stays free.
     pub async fn read(state: &AppState, request: Request) -> Result<Self, Problem> {
         Self::read_named_by(state, request, key_of).await
     }
@@ -85,8 +86,7 @@ impl<N: Named, B: RequestBody> Submission<N, B> {
         let facts = Facts::of(&parts.extensions);
 
         let admitted = async {
-            let client = admit(state, &parts, &facts).await?;
-            Ok((client, path::named(&mut parts).await?))
+            Ok((client_of(&parts.extensions)?, path::named(&mut parts).await?))
         };
         let (client, path) = match admitted.await {
             Ok(admitted) => admitted,
@@ -182,48 +182,44 @@ impl Asker {
         meaning: Meaning,
         command: Command,
     ) -> Result<(Option<Bytes>, Response), Problem> {
-        let name = Name { client_id: self.client.client_id, key: self.key };
-        let fingerprint = meaning.fingerprint();
-        let errand = match repeats::ask(state, &name, fingerprint).await {
-            Asked::Answered(answer) => {
-                let body = answer.body.clone();
-                return Ok((Some(body), respond(Answered::Replayed(answer))?));
-            }
-            Asked::Undecided(errand) => errand,
-        };
-        let standing = match admit_key(state, &name).await {
-            Ok(standing) => standing,
-            Err(problem) => {
-                errand.end(state);
-                return Err(problem);
-            }
-        };
         let request = desk::Request {
-            name,
-            fingerprint,
+            name: Name { client_id: self.client.client_id, key: self.key },
+            fingerprint: meaning.fingerprint(),
             operation,
             command,
             request_id: self.facts.request_id().to_owned(),
         };
-        self.facts.note_submitted();
-        let reply = traces::submit(&state.desk, request, self.wait).await;
-        errand.end(state);
-        if standing != Standing::NotIssued && matches!(reply.answered, Answered::Ran(_)) {
-            state.metrics.issued_key(IssuedKey::Used);
-        }
+        let (wait, facts) = (self.wait, self.facts);
+        let state = state.clone();
+        let filter = repeats::filter(&state);
+        let desk = service_fn(move |effect: Effect| ask_the_desk(state.clone(), effect));
+        let door = ServiceBuilder::new().option_layer(filter).service(desk);
+        let told = door.oneshot(Effect { request, wait, facts }).await?;
 
-        let body = match &reply.answered {
+        let body = match &told.answered {
             Answered::Ran(answer) | Answered::Replayed(answer) => Some(answer.body.clone()),
             _ => None,
         };
-        let mut response = respond(reply.answered).unwrap_or_else(IntoResponse::into_response);
-        if let Some(wait) = self.wait.filter(|_| reply.waited) {
+        let mut response = respond(told.answered).unwrap_or_else(IntoResponse::into_response);
+        if let Some(wait) = wait.filter(|_| told.waited) {
             let applied =
                 HeaderValue::from_str(&format!("wait={}", wait.as_secs())).expect("digits and ASCII");
             response.headers_mut().insert(PREFERENCE_APPLIED, applied);
         }
         Ok((body, response))
     }
+}
+
+/// The desk, and in front of it whether the key may begin anything.
+async fn ask_the_desk(state: AppState, effect: Effect) -> Result<Told, Problem> {
+    let Effect { request, wait, facts } = effect;
+    let standing = admit_key(&state, &request.name).await?;
+    facts.note_submitted();
+    let reply = traces::submit(&state.desk, request, wait).await;
+    if standing != Standing::NotIssued && matches!(reply.answered, Answered::Ran(_)) {
+        state.metrics.issued_key(IssuedKey::Used);
+    }
+    Ok(Told { answered: reply.answered, waited: reply.waited })
 }
 
 /// The one place that decides what the desk's answers are in HTTP.

@@ -55,6 +55,7 @@ fn plan(address: SocketAddr) -> Plan {
     Plan {
         target: format!("http://{address}").parse().unwrap(),
         load_target: None,
+        before_load: None,
         api_key: demo::API_KEY.to_owned(),
         pace: Pace::Closed,
         work: Work::Orders { duplicates_percent: 0 },

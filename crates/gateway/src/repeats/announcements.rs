@@ -54,6 +54,11 @@ impl Listener {
         since.is_some_and(|since| now.saturating_duration_since(since) >= self.names.kept())
     }
 
+    /// Whether it is listened to now: that Redis has answered within the last second or two.
+    pub(super) fn is_listening(&self) -> bool {
+        self.listening_since.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     fn listens(&self, since: Option<Instant>) {
         *self.listening_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
     }
@@ -118,8 +123,9 @@ mod tests {
     fn only_who_has_listened_for_as_long_as_anything_is_kept_has_heard_everything() {
         let listener = Listener::new(Arc::new(Names::new(100, KEPT)));
         let now = Instant::now();
-        assert!(!listener.has_heard_everything(now));
+        assert!(!listener.has_heard_everything(now) && !listener.is_listening());
         listener.listens(Some(now));
+        assert!(listener.is_listening());
         assert!(!listener.has_heard_everything(now + KEPT / 2));
         assert!(listener.has_heard_everything(now + KEPT));
         listener.listens(None);

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Pipeline, RedisError, RedisResult};
-use tokio::sync::mpsc;
+use redis::{Client, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind};
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout_at;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::announcements::{self, CHANNEL, Listener};
 use super::circuit::Circuit;
+use super::cluster::Address;
 use super::counted::{Counted, Noted};
-use super::names::Names;
+use super::opening::Opening;
 use super::value::{Lease, Place, Value};
 
 /// For how long a lease stands: longer than nearly every request runs. One that outlives its server costs each repeat
@@ -70,14 +71,17 @@ pub enum Note {
     Announcement(Place),
 }
 
-/// One Redis.
+/// One Redis. Its tasks end when it is dropped, or when they are told to stop.
 pub struct Node {
+    client: Client,
     connection: ConnectionManager,
     /// Opened by look-ups that fail.
     looking: Circuit,
     notes: mpsc::Sender<Note>,
     listener: Arc<Listener>,
     counted: Counted,
+    moved: Arc<Notify>,
+    _tasks: DropGuard,
 }
 
 impl fmt::Debug for Node {
@@ -87,15 +91,14 @@ impl fmt::Debug for Node {
 }
 
 impl Node {
-    /// A Redis, which need not be there yet. Its tasks end when they are told to stop.
-    pub(super) fn open(
-        url: &str,
-        wait_max: Duration,
-        names: &Arc<Names>,
-        counted: &Counted,
-        stop: &CancellationToken,
-    ) -> RedisResult<Arc<Self>> {
-        let client = Client::open(url)?;
+    /// A Redis, which need not be there yet.
+    ///
+    /// # Errors
+    ///
+    /// If it is at an address where none can be.
+    pub(super) fn open(client: Client, opening: &Opening) -> RedisResult<Arc<Self>> {
+        let Opening { wait_max, names, counted, moved, stop } = opening;
+        let stop = stop.child_token();
         let manager = |response: Duration| {
             let settings = ConnectionManagerConfig::new()
                 .set_connection_timeout(Some(CONNECTED_WITHIN))
@@ -109,17 +112,38 @@ impl Node {
             connection: manager(NOTED_WITHIN)?,
             circuit: Circuit::default(),
             counted: counted.clone(),
+            moved: Arc::clone(moved),
         };
         let node = Self {
-            connection: manager(wait_max)?,
+            client: client.clone(),
+            connection: manager(*wait_max)?,
             looking: Circuit::default(),
             notes,
             listener,
             counted: counted.clone(),
+            moved: Arc::clone(moved),
+            _tasks: stop.clone().drop_guard(),
         };
         tokio::spawn(announcements::listen(client, Arc::clone(&node.listener), stop.clone()));
-        tokio::spawn(writer.run(to_write, stop.clone()));
+        tokio::spawn(writer.run(to_write, stop));
         Ok(Arc::new(node))
+    }
+
+    /// What it is reached by.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Where it is.
+    pub(super) fn address(&self) -> Address {
+        let address = self.client.get_connection_info().addr().to_string();
+        let (host, port) = address.rsplit_once(':').unwrap_or((&address, ""));
+        (host.to_owned(), port.parse().unwrap_or_default())
+    }
+
+    /// Whether it does not answer, as far as was seen in the last second or two.
+    pub(super) fn is_away(&self) -> bool {
+        !self.listener.is_listening()
     }
 
     /// Whether every name that this Redis knows something of was announced here, or will be in the next milliseconds.
@@ -171,6 +195,12 @@ impl Node {
                 self.looking.note_success();
                 Some(answer)
             }
+            // It is well, and another one has the name.
+            Err(error) if is_moved(&error) => {
+                self.looking.note_success();
+                self.moved.notify_one();
+                None
+            }
             Err(error) => {
                 self.note_failure(Some(&error));
                 None
@@ -191,6 +221,10 @@ impl Node {
             Err(TrySendError::Full(_) | TrySendError::Closed(_)) => self.counted.noted(Noted::Dropped, 1),
         }
     }
+}
+
+fn is_moved(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask))
 }
 
 fn set_if_absent(pipeline: &mut Pipeline, place: &Place, lease: Lease) {
@@ -221,6 +255,7 @@ struct Writer {
     connection: ConnectionManager,
     circuit: Circuit,
     counted: Counted,
+    moved: Arc<Notify>,
 }
 
 impl Writer {
@@ -236,6 +271,11 @@ impl Writer {
                     Ok(()) => {
                         self.circuit.note_success();
                         Noted::Written
+                    }
+                    Err(error) if is_moved(&error) => {
+                        self.circuit.note_success();
+                        self.moved.notify_one();
+                        Noted::Failed
                     }
                     Err(error) => {
                         if self.circuit.note_failure(Instant::now()) {

@@ -25,6 +25,9 @@ pub struct BenchOptions {
     /// prepared at --target
     #[arg(long, value_name = "URL", conflicts_with_all = ["stock", "life"])]
     load_target: Option<Target>,
+    /// What the shell is to do when everything is prepared and there is no load yet, such as counting or stopping something
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["stock", "life"])]
+    before_load: Option<String>,
     /// The client's API key
     #[arg(long, env = "ONEFOLD_API_KEY", hide_env_values = true, value_name = "KEY", default_value = demo::API_KEY)]
     api_key: String,
@@ -146,6 +149,7 @@ impl BenchOptions {
         Ok(Plan {
             target: self.target.clone(),
             load_target: self.load_target.clone(),
+            before_load: self.before_load.clone(),
             api_key: self.api_key()?,
             pace: match (self.mode, self.rate) {
                 (Mode::Closed, None) => Pace::Closed,

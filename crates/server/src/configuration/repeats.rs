@@ -1,5 +1,6 @@
 //! `[repeats]`: the filter for repeats, off unless there is a Redis.
 
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ const NODES_MAX: usize = 64;
 /// How many secrets there may be: the one that answers are sealed with, and the one before it.
 const SECRETS_MAX: usize = 2;
 
+/// What a certificate in PEM begins with (RFC 7468).
+const BEGIN_CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
+
 /// `[repeats]`
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Validate)]
 #[serde(deny_unknown_fields, default)]
@@ -26,6 +30,10 @@ pub struct RepeatsSection {
     pub redis_urls: Vec<InlineSecret>,
     /// The files of those URLs, where they hold a password and do not stand here.
     pub redis_url_files: Vec<PathBuf>,
+    /// Whether they are nodes of a Redis Cluster: some of them are enough then, in any order.
+    pub redis_cluster: bool,
+    /// The certificates, in PEM, by which Redis over TLS (`rediss://`) are vouched for; none: those that the system trusts.
+    pub redis_ca_files: Vec<PathBuf>,
     /// What answers are sealed with: the secret for new ones, and the one before it.
     pub seal_secrets: Vec<InlineSecret>,
     /// The files of those secrets, where they do not stand here.
@@ -46,6 +54,8 @@ impl Default for RepeatsSection {
         Self {
             redis_urls: Vec::new(),
             redis_url_files: Vec::new(),
+            redis_cluster: false,
+            redis_ca_files: Vec::new(),
             seal_secrets: Vec::new(),
             seal_secret_files: Vec::new(),
             wait_ms_max: 10,
@@ -85,11 +95,30 @@ impl Configuration {
         })?;
         Ok(Some(Settings {
             redis,
+            is_cluster: section.redis_cluster,
+            redis_ca: section.certificates()?,
             seal,
             wait_max: millis(section.wait_ms_max),
             answers_kept: Duration::from_secs(section.answers_kept_s.into()),
             names_max: section.names_max as usize,
         }))
+    }
+}
+
+impl RepeatsSection {
+    fn certificates(&self) -> anyhow::Result<Option<Vec<u8>>> {
+        let mut all = Vec::new();
+        for file in &self.redis_ca_files {
+            let name = file.display();
+            let text =
+                fs::read_to_string(file).with_context(|| format!("repeats.redis_ca_files: cannot read {name}"))?;
+            if !text.contains(BEGIN_CERTIFICATE) {
+                bail!("repeats.redis_ca_files: {name} holds no certificate in PEM ({BEGIN_CERTIFICATE})");
+            }
+            all.extend(text.into_bytes());
+            all.push(b'\n');
+        }
+        Ok((!all.is_empty()).then_some(all))
     }
 }
 
@@ -134,7 +163,28 @@ mod tests {
         std::fs::write(&file, "redis://:password@redis.example:6379\n").unwrap();
         let text = format!("[repeats]\nredis_url_files = [{file:?}]\nseal_secrets = [\"{STRONG}\"]");
         let settings = settings(&text).unwrap().unwrap();
+        assert!(!settings.is_cluster && settings.redis_ca.is_none());
         assert_eq!(settings.redis, ["redis://:password@redis.example:6379"]);
         assert!(!format!("{settings:?}").contains("password"));
+    }
+
+    #[test]
+    fn a_file_that_holds_no_certificate_stops_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let (good, bad) = (folder.path().join("ca"), folder.path().join("key"));
+        fs::write(&good, "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n").unwrap();
+        fs::write(&bad, "-----BEGIN PRIVATE KEY-----\n").unwrap();
+        let with = |files: &str| {
+            let redis = "redis_urls = [\"rediss://redis.example\"]\nredis_cluster = true";
+            settings(&format!("[repeats]\n{redis}\nredis_ca_files = {files}\nseal_secrets = [\"{STRONG}\"]"))
+        };
+        let settings = with(&format!("[{good:?}, {good:?}]")).unwrap().unwrap();
+        assert!(settings.is_cluster);
+        let both = String::from_utf8(settings.redis_ca.unwrap()).unwrap();
+        assert_eq!(both.matches(BEGIN_CERTIFICATE).count(), 2);
+        for (files, why) in [(bad, "holds no certificate"), (folder.path().join("none"), "cannot read")] {
+            let fault = format!("{:#}", with(&format!("[{files:?}]")).unwrap_err());
+            assert!(fault.starts_with("repeats.redis_ca_files: ") && fault.contains(why), "{fault}");
+        }
     }
 }

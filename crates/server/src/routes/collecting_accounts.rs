@@ -59,7 +59,7 @@ pub async fn list_collecting_accounts(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Reading { client_id, path: Nothing, query } = Reading::read(&state, request).await?;
+    let Reading { client_id, path: Nothing, query } = Reading::read(request).await?;
     query.finish()?;
     let pool = state.database.pool();
     let balances = look_up(pool, || collecting::balances(pool, client_id)).await?;

@@ -100,7 +100,7 @@ pub async fn get_idempotency_key(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Reading::<Key> { client_id, path: key, .. } = Reading::read(&state, request).await?;
+    let Reading::<Key> { client_id, path: key, .. } = Reading::read(request).await?;
     let name = Name { client_id, key };
     let looked_up = look_up(state.database.pool(), || state.desk.look_up(&name)).await?;
     let body = match looked_up {

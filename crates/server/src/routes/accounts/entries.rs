@@ -129,7 +129,7 @@ impl EntryBody {
 )]
 pub async fn list_entries(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let is_csv = accept::prefers_csv(request.headers());
-    let Reading::<AccountId> { client_id, path: id, mut query } = Reading::read(&state, request).await?;
+    let Reading::<AccountId> { client_id, path: id, mut query } = Reading::read(request).await?;
     if is_csv {
         for name in ["limit", "cursor"] {
             query.take(name, |_| Err::<(), _>("has no meaning for CSV, which has all rows".to_owned()));

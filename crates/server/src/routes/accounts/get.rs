@@ -18,7 +18,7 @@ use crate::reading::{Reading, ok};
     responses((status = 200, description = "The account as it is now.", body = AccountBody))
 )]
 pub async fn get_account(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading::<AccountId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
+    let Reading::<AccountId> { client_id, path: id, .. } = Reading::read(request).await?;
     let pool = state.database.pool();
     let account = look_up(pool, || accounts::find(pool, client_id, id)).await?.ok_or_else(not_found)?;
     Ok(ok(&AccountBody::from(account)))

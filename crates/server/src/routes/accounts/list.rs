@@ -23,7 +23,7 @@ use crate::reading::{Reading, ok};
         example = json!({ "data": [AccountBody::example()], "next_cursor": null })))
 )]
 pub async fn list_accounts(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading { client_id, path: Nothing, mut query } = Reading::read(&state, request).await?;
+    let Reading { client_id, path: Nothing, mut query } = Reading::read(request).await?;
     let page = Page::read(List { name: "accounts", scope: client_id.0 }, &mut query);
     query.finish()?;
     let before = page.before.map(|position| AccountId(Uuid::from_u128(position)));

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use client::ClientId;
 use desk::command::{CallbackCommand, PaymentCommand};
 use desk::{Answered, Command};
-use gateway::allowance::{Allowance, Exceeded, Share};
 use http::{HeaderValue, StatusCode, header};
 use idempotency::Name;
 use idempotency::fingerprint::Meaning;
@@ -17,7 +16,6 @@ use payment_callback::{Answer, Delivery, DeliveryFingerprint, Verdict};
 use tokio::time::timeout;
 
 use crate::access_log::Facts;
-use crate::admission::{rate_limited, source_of};
 use crate::app::AppState;
 use crate::body::receive;
 use crate::path::{self, Named, not_found};
@@ -74,15 +72,8 @@ impl Named for EndpointName {
 pub async fn take_callback(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     let facts = Facts::of(&parts.extensions);
-    let admitted = async {
-        let EndpointName(name) = path::named(&mut parts).await?;
-        if let (Some(limit), Some(source)) = (&state.callback_limit, source_of(&parts)) {
-            limit.take(source).map_err(too_often)?;
-        }
-        Ok(name)
-    };
-    let found = match admitted.await {
-        Ok(name) => state.endpoints.find(&name).ok_or_else(not_found),
+    let found = match path::named(&mut parts).await {
+        Ok(EndpointName(name)) => state.endpoints.find(&name).ok_or_else(not_found),
         Err(problem) => Err(problem),
     };
     let (endpoint, client_id) = match found {
@@ -182,11 +173,4 @@ fn answer(answer: Answer) -> Response {
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     }
     response
-}
-
-fn too_often(share: Share) -> Problem {
-    let mut allowance = Allowance::default();
-    allowance.add(share);
-    let detail = format!("the address may send {} requests a second", share.quota);
-    rate_limited(&Exceeded { share, allowance }, detail)
 }

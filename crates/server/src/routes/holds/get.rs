@@ -16,7 +16,7 @@ use crate::reading::{Reading, ok};
     responses((status = 200, description = "The hold as it is now.", body = HoldBody))
 )]
 pub async fn get_hold(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading::<HoldId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
+    let Reading::<HoldId> { client_id, path: id, .. } = Reading::read(request).await?;
     let hold = find(&state, client_id, id).await?.ok_or_else(not_found)?;
     Ok(ok(&HoldBody::from(hold)))
 }

@@ -23,7 +23,7 @@ use crate::reading::{Reading, ok};
         example = json!({ "data": [HoldBody::example()], "next_cursor": null })))
 )]
 pub async fn list_holds(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading::<AccountId> { client_id, path: id, mut query } = Reading::read(&state, request).await?;
+    let Reading::<AccountId> { client_id, path: id, mut query } = Reading::read(request).await?;
     let page = Page::read(List { name: "holds", scope: id.0 }, &mut query);
     query.finish()?;
     let pool = state.database.pool();

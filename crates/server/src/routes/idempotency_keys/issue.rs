@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::access_log::Facts;
-use crate::admission::admit;
+use crate::admission::client_of;
 use crate::app::AppState;
 use crate::body::{self, NoBody, receive};
 use crate::metrics::IssuedKey;
@@ -44,13 +44,7 @@ pub async fn issue_idempotency_key(
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let facts = Facts::of(&parts.extensions);
-    let client = match admit(&state, &parts, &facts).await {
-        Ok(client) => client,
-        Err(problem) => {
-            receive::discard(body).await;
-            return Err(problem);
-        }
-    };
+    let client = client_of(&parts.extensions)?;
     let bytes = facts.reading_body(receive::receive(body, state.settings.body_bytes_max)).await?;
     if !bytes.is_empty() {
         receive::expect_json(&parts.headers)?;

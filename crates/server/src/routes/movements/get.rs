@@ -20,7 +20,7 @@ use crate::reading::{Reading, ok};
     responses((status = 200, description = "The movement.", body = MovementBody))
 )]
 pub async fn get_movement(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading::<MovementId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
+    let Reading::<MovementId> { client_id, path: id, .. } = Reading::read(request).await?;
     let pool = state.database.pool();
     let movement = look_up(pool, || movements::find(pool, client_id, id)).await?.ok_or_else(not_found)?;
     Ok(ok(&MovementBody::from(&movement)))

@@ -21,7 +21,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 pub struct ReadyBody {
     /// Always `ready`.
     status: &'static str,
-    /// What is away that the service does without for a while: `broker`, for which events wait.
+    /// What is away that the service does without for a while: `broker`, for which events wait, and `redis`, without which
+    /// repeats at another server than the first cost the database a look.
     degraded: Vec<&'static str>,
 }
 
@@ -49,7 +50,9 @@ pub async fn readyz(State(state): State<AppState>) -> Result<Response, Problem> 
 }
 
 fn degraded(state: &AppState) -> Vec<&'static str> {
-    state.metrics.outbox().broker_is_away().then_some("broker").into_iter().collect()
+    let broker = state.metrics.outbox().broker_is_away();
+    let redis = state.repeats.get().is_some_and(|repeats| repeats.is_away());
+    [(broker, "broker"), (redis, "redis")].into_iter().filter_map(|(away, name)| away.then_some(name)).collect()
 }
 
 fn missing(what: &str, detail: &str) -> Problem {

@@ -17,7 +17,7 @@ use crate::reading::{Reading, ok};
     responses((status = 200, description = "The order as it is now.", body = OrderBody))
 )]
 pub async fn get_order(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading::<OrderId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
+    let Reading::<OrderId> { client_id, path: id, .. } = Reading::read(request).await?;
     let pool = state.database.pool();
     let found = look_up(pool, || async {
         let order = order::store::find(pool, client_id, id).await?;

@@ -187,7 +187,7 @@ pub async fn list_order_history(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Reading::<OrderId> { client_id, path: id, mut query } = Reading::read(&state, request).await?;
+    let Reading::<OrderId> { client_id, path: id, mut query } = Reading::read(request).await?;
     let page = Page::read(List { name: "history", scope: id.0 }, &mut query);
     query.finish()?;
     let pool = state.database.pool();

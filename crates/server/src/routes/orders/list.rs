@@ -25,7 +25,7 @@ use crate::reading::{Reading, ok};
         example = json!({ "data": [OrderBody::example()], "next_cursor": null })))
 )]
 pub async fn list_orders(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading { client_id, path: Nothing, mut query } = Reading::read(&state, request).await?;
+    let Reading { client_id, path: Nothing, mut query } = Reading::read(request).await?;
     let page = Page::read(List { name: "orders", scope: client_id.0 }, &mut query);
     let number = query.take("client_order_no", words::printable_text);
     if number.is_some() && page.before.is_some() {

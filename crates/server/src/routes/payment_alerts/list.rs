@@ -30,7 +30,7 @@ pub async fn list_payment_alerts(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let Reading { client_id, path: Nothing, mut query } = Reading::read(&state, request).await?;
+    let Reading { client_id, path: Nothing, mut query } = Reading::read(request).await?;
     let page = Page::read(List { name: "payment-alerts", scope: client_id.0 }, &mut query);
     let is_open = query.take("status", |status| match status {
         "open" => Ok(true),

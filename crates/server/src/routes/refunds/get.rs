@@ -18,7 +18,7 @@ use crate::reading::{Reading, ok};
     responses((status = 200, description = "The refund as it is now.", body = RefundBody))
 )]
 pub async fn get_refund(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading::<RefundId> { client_id, path: id, .. } = Reading::read(&state, request).await?;
+    let Reading::<RefundId> { client_id, path: id, .. } = Reading::read(request).await?;
     let pool = state.database.pool();
     let found = look_up(pool, || async {
         let found = refunds::find(pool, client_id, id).await?.into_iter().collect();

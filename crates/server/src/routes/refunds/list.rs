@@ -24,7 +24,7 @@ use crate::routes::orders::find;
         example = json!({ "data": [RefundBody::example()], "next_cursor": null })))
 )]
 pub async fn list_refunds(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading::<OrderId> { client_id, path: id, mut query } = Reading::read(&state, request).await?;
+    let Reading::<OrderId> { client_id, path: id, mut query } = Reading::read(request).await?;
     let page = Page::read(List { name: "refunds", scope: id.0 }, &mut query);
     query.finish()?;
     find(&state, client_id, id).await?.ok_or_else(not_found)?;

@@ -136,7 +136,7 @@ impl DayBody {
         example = json!({ "data": [DayBody::example()], "next_cursor": null })))
 )]
 pub async fn list_daily_totals(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading { client_id, path: Nothing, mut query } = Reading::read(&state, request).await?;
+    let Reading { client_id, path: Nothing, mut query } = Reading::read(request).await?;
     let page = Page::read(List { name: "daily totals", scope: client_id.0 }, &mut query);
     let (from, to) = (query.take("from", date), query.take("to", date));
     let currency =

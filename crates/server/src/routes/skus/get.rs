@@ -19,7 +19,7 @@ use crate::reading::{Reading, ok};
         headers(("ETag" = String, description = "Its version, for `If-Match`."))))
 )]
 pub async fn get_sku(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading::<SkuCode> { client_id, path: code, .. } = Reading::read(&state, request).await?;
+    let Reading::<SkuCode> { client_id, path: code, .. } = Reading::read(request).await?;
     let pool = state.database.pool();
     let sku = look_up(pool, || inventory::store::find(pool, client_id, &code)).await?;
     let sku = sku.ok_or_else(not_found)?;

@@ -22,7 +22,7 @@ use crate::reading::{Reading, ok};
         example = json!({ "data": [SkuBody::example()], "next_cursor": null })))
 )]
 pub async fn list_skus(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading { client_id, path: Nothing, mut query } = Reading::read(&state, request).await?;
+    let Reading { client_id, path: Nothing, mut query } = Reading::read(request).await?;
     let page = Page::read(List { name: "skus", scope: client_id.0 }, &mut query);
     query.finish()?;
     let before = page.before.map(|position| SkuId(Uuid::from_u128(position)));
