@@ -49,7 +49,7 @@ pub trait Api<B>: Clone + Send + Sync + 'static {
         &self,
         refusal: Refusal<Self::Failure>,
         request: Request<B>,
-    ) -> impl Future<Output = Self::Response> + Send + 'static;
+    ) -> impl Future<Output = Self::Response> + Send + 'static + use<Self, B>;
 
     /// The address that a request comes from, as far as it is known.
     fn source(&self, request: &Request<B>) -> Option<IpAddr>;

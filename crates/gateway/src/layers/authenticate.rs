@@ -71,7 +71,7 @@ where
     S::Error: 'static,
     A: Api<B>,
     L: Fn(ApiKeyHash) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Result<Option<KeyHolder>, A::Failure>> + Send,
+    F: Future<Output = Result<Option<KeyHolder>, A::Failure>> + Send + 'static,
     B: Send + 'static,
 {
     type Response = S::Response;
