@@ -50,7 +50,8 @@ impl RedisServer {
         let (certificate, key) = (certified.cert.pem(), certified.signing_key.serialize_pem());
         Self::start_on_some_port(|port| {
             let mut server = Self::on(port)?;
-            let (cert_file, key_file) = (server.directory.path().join("cert"), server.directory.path().join("key"));
+            let (cert_file, key_file) =
+                (server.directory.path().join("cert"), server.directory.path().join("key"));
             std::fs::write(&cert_file, &certificate)?;
             std::fs::write(&key_file, &key)?;
             let port = port.to_string();
@@ -174,7 +175,8 @@ impl RedisServer {
     pub async fn connection(&self) -> anyhow::Result<MultiplexedConnection> {
         let client = match &self.certificate {
             Some(certificate) => {
-                let trusted = TlsCertificates { client_tls: None, root_cert: Some(certificate.clone().into()) };
+                let trusted =
+                    TlsCertificates { client_tls: None, root_cert: Some(certificate.clone().into()) };
                 Client::build_with_tls(self.url(), trusted)?
             }
             None => Client::open(self.url())?,

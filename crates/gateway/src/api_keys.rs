@@ -316,12 +316,8 @@ mod tests {
             Ok::<_, ()>(Some(holder()))
         };
         let right = ApiKey::presented("right");
-        let both = async {
-            tokio::join!(
-                keys.holder(&right, None, look_up),
-                keys.holder(&right, None, look_up)
-            )
-        };
+        let both =
+            async { tokio::join!(keys.holder(&right, None, look_up), keys.holder(&right, None, look_up)) };
         let (both, ()) = tokio::join!(both, async { go.notify_one() });
         assert!(both.0.is_ok() && both.1.is_ok());
         assert_eq!(asked.load(Ordering::Relaxed), 1);
@@ -337,7 +333,9 @@ mod tests {
         assert_eq!(show(&keys, &database, "wrong").await, Err(Refused::Wrong));
         assert_eq!(keys.remembered(&ApiKey::presented("wrong")), None);
         let two_seconds_ago = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
-        keys.found.insert(right.hash(), Found { asked_at: two_seconds_ago, holder: Some(Arc::new(holder())) }).await;
+        keys.found
+            .insert(right.hash(), Found { asked_at: two_seconds_ago, holder: Some(Arc::new(holder())) })
+            .await;
         assert_eq!(keys.remembered(&right), None, "what a slow look-up has found is old");
     }
 

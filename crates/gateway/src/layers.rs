@@ -82,7 +82,11 @@ pub enum Refusal<E> {
 pub type Guarded<F, R, E> = Either<F, Pin<Box<dyn Future<Output = Result<R, E>> + Send>>>;
 
 /// A refusal, as the answer of a layer.
-fn refuse<F, B, A, E>(api: &A, refusal: Refusal<A::Failure>, request: Request<B>) -> Guarded<F, A::Response, E>
+fn refuse<F, B, A, E>(
+    api: &A,
+    refusal: Refusal<A::Failure>,
+    request: Request<B>,
+) -> Guarded<F, A::Response, E>
 where
     A: Api<B>,
     E: 'static,

@@ -176,7 +176,7 @@ fn runtime() -> Result<Runtime, Error> {
 async fn resolve(target: &Target) -> Result<SocketAddr, Error> {
     let unresolved = |source| Error::Unresolved { target: target.clone(), source };
     let mut addresses = lookup_host(target.endpoint()).await.map_err(unresolved)?;
-    addresses.next().ok_or_else(|| unresolved(std::io::ErrorKind::NotFound.into()))
+    addresses.next().ok_or_else(|| unresolved(io::ErrorKind::NotFound.into()))
 }
 
 async fn open_accounts(

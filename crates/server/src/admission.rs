@@ -120,7 +120,10 @@ impl Words {
             ),
             Refusal::TooManyWrongKeys(exceeded) => {
                 let quota = exceeded.share.quota;
-                rate_limited(&exceeded, format!("the address may show {quota} wrong API keys a minute, and has"))
+                rate_limited(
+                    &exceeded,
+                    format!("the address may show {quota} wrong API keys a minute, and has"),
+                )
             }
             Refusal::KeyNotKnown(problem) => problem,
             Refusal::TooOften(exceeded) => {

@@ -85,9 +85,7 @@ impl<N: Named, B: RequestBody> Submission<N, B> {
         let (mut parts, body) = request.into_parts();
         let facts = Facts::of(&parts.extensions);
 
-        let admitted = async {
-            Ok((client_of(&parts.extensions)?, path::named(&mut parts).await?))
-        };
+        let admitted = async { Ok((client_of(&parts.extensions)?, path::named(&mut parts).await?)) };
         let (client, path) = match admitted.await {
             Ok(admitted) => admitted,
             Err(problem) => {

@@ -84,7 +84,9 @@ impl Cluster {
             let node = match nodes.get(&address) {
                 Some(node) => Arc::clone(node),
                 None if nodes.len() >= NODES_MAX => continue,
-                None => match client_like(like, &address.0, address.1).and_then(|client| Node::open(client, opening)) {
+                None => match client_like(like, &address.0, address.1)
+                    .and_then(|client| Node::open(client, opening))
+                {
                     Ok(node) => Arc::clone(nodes.entry(address).or_insert(node)),
                     Err(_) => continue,
                 },
@@ -142,7 +144,11 @@ async fn follow(cluster: Arc<Cluster>, seeds: Vec<Client>, opening: Opening) {
 type Source = (Client, MultiplexedConnection);
 
 /// Asks the node that has answered last; else any that is known; else those that are configured.
-async fn ask(source: &mut Option<Source>, cluster: &Cluster, seeds: &[Client]) -> Option<(Client, Vec<Told>)> {
+async fn ask(
+    source: &mut Option<Source>,
+    cluster: &Cluster,
+    seeds: &[Client],
+) -> Option<(Client, Vec<Told>)> {
     if let Some((client, connection)) = source
         && let Some(told) = within(slots(client, connection)).await
     {
@@ -188,7 +194,9 @@ async fn slots(client: &Client, connection: &mut MultiplexedConnection) -> Redis
 /// that was asked.
 fn read(range: &Value, asked_host: &str) -> Option<Told> {
     let Value::Array(range) = range else { return None };
-    let [Value::Int(first), Value::Int(last), Value::Array(master), ..] = range.as_slice() else { return None };
+    let [Value::Int(first), Value::Int(last), Value::Array(master), ..] = range.as_slice() else {
+        return None;
+    };
     let [host, Value::Int(port), ..] = master.as_slice() else { return None };
     let host = match host {
         Value::BulkString(host) if !host.is_empty() => std::str::from_utf8(host).ok()?,

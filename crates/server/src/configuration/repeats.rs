@@ -110,8 +110,8 @@ impl RepeatsSection {
         let mut all = Vec::new();
         for file in &self.redis_ca_files {
             let name = file.display();
-            let text =
-                fs::read_to_string(file).with_context(|| format!("repeats.redis_ca_files: cannot read {name}"))?;
+            let text = fs::read_to_string(file)
+                .with_context(|| format!("repeats.redis_ca_files: cannot read {name}"))?;
             if !text.contains(BEGIN_CERTIFICATE) {
                 bail!("repeats.redis_ca_files: {name} holds no certificate in PEM ({BEGIN_CERTIFICATE})");
             }
@@ -160,7 +160,7 @@ mod tests {
     fn a_url_may_stand_in_a_file_and_is_not_printed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("url");
-        std::fs::write(&file, "redis://:password@redis.example:6379\n").unwrap();
+        fs::write(&file, "redis://:password@redis.example:6379\n").unwrap();
         let text = format!("[repeats]\nredis_url_files = [{file:?}]\nseal_secrets = [\"{STRONG}\"]");
         let settings = settings(&text).unwrap().unwrap();
         assert!(!settings.is_cluster && settings.redis_ca.is_none());

@@ -51,7 +51,9 @@ fn every_operation_of_clients_names_its_scope_and_every_scope_has_an_operation()
                 );
                 used.insert(scope);
             }
-            Access::Open | Access::Signed => assert!(!is_of_clients, "{} {} needs no scope", route.method, route.path),
+            Access::Open | Access::Signed => {
+                assert!(!is_of_clients, "{} {} needs no scope", route.method, route.path)
+            }
         }
     }
     assert!(used.into_iter().eq(Scope::ALL), "a scope that no operation needs");

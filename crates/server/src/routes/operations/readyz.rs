@@ -52,7 +52,10 @@ pub async fn readyz(State(state): State<AppState>) -> Result<Response, Problem> 
 fn degraded(state: &AppState) -> Vec<&'static str> {
     let broker = state.metrics.outbox().broker_is_away();
     let redis = state.repeats.get().is_some_and(|repeats| repeats.is_away());
-    [(broker, "broker"), (redis, "redis")].into_iter().filter_map(|(away, name)| away.then_some(name)).collect()
+    [(broker, "broker"), (redis, "redis")]
+        .into_iter()
+        .filter_map(|(away, name)| away.then_some(name))
+        .collect()
 }
 
 fn missing(what: &str, detail: &str) -> Problem {

@@ -36,8 +36,7 @@ impl Named for PaymentNo {
     responses((status = 200, description = "The payment as it is now.", body = PaymentDetailsBody))
 )]
 pub async fn get_payment(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
-    let Reading::<PaymentNo> { client_id, path: PaymentNo(number), .. } =
-        Reading::read(request).await?;
+    let Reading::<PaymentNo> { client_id, path: PaymentNo(number), .. } = Reading::read(request).await?;
     let pool = state.database.pool();
     let found = look_up(pool, || find_payment(pool, client_id, &number)).await?;
     Ok(ok(&found.ok_or_else(not_found)?))
