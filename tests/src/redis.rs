@@ -131,10 +131,11 @@ impl RedisServer {
         command.arg("--port").arg(self.port.to_string()).arg("--dir").arg(self.directory.path());
         command.args(&self.arguments);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true).spawn();
-        let child = self.child.insert(child.context("redis-server cannot be started")?);
+        self.child = Some(child.context("redis-server cannot be started")?);
         let began = Instant::now();
         while began.elapsed() < WITHIN {
-            if let Some(status) = child.try_wait()? {
+            if let Some(status) = self.child.as_mut().and_then(|child| child.try_wait().transpose()) {
+                let status = status?;
                 bail!("redis-server has ended with {status}");
             }
             if let Ok(mut connection) = self.connection().await
