@@ -77,11 +77,26 @@ async fn what_is_forged_damaged_or_put_in_another_place_is_not_believed() -> any
         redis.wait_for(&place(&key), |value| is_answer(value) && value != Some(forgery)).await?;
         replayed(&pair.one.demo.order(&key, "1.00").await?, &answer);
     }
-    assert_eq!(asked(&pair.other, "unsealed").await?, 7);
+    // Where there are no bytes, there is nothing.
+    assert_eq!(asked(&pair.other, "unsealed").await?, 6);
     // Of one that was answered: the database says how.
     redis.put(&place("first"), &damaged).await?;
     replayed(&pair.other.demo.order("first", "1.00").await?, &first);
     assert_eq!(audit(&pair.one.database).await.orders, 8);
+    Ok(())
+}
+
+#[tokio::test]
+async fn of_a_forgery_of_any_size_no_more_is_read_than_an_answer_can_have() -> anyhow::Result<()> {
+    let redis = RedisServer::start().await?;
+    let pair = Pair::start(&[redis.url()], LONG, MINUTES).await?;
+    let huge = [&b"A"[..], &vec![b'x'; 16 << 20]].concat();
+    redis.put(&place("k"), &huge).await?;
+    let before = redis.bytes_sent().await?;
+    placed(&pair.one.demo.order("k", "1.00").await?);
+    let sent = redis.bytes_sent().await? - before;
+    assert!(sent < 1 << 20, "Redis has sent {sent} bytes");
+    assert_eq!(asked(&pair.one, "unsealed").await?, 1);
     Ok(())
 }
 

@@ -196,6 +196,14 @@ impl RedisServer {
         Ok(u64::try_from(left_ms).ok().map(Duration::from_millis))
     }
 
+    /// How many bytes it has sent since its start, all connections together.
+    pub async fn bytes_sent(&self) -> anyhow::Result<u64> {
+        let stats: String =
+            redis::cmd("INFO").arg("stats").query_async(&mut self.connection().await?).await?;
+        let sent = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
+        Ok(sent.context("Redis counts what it sends")?.trim().parse()?)
+    }
+
     /// Puts something under a key, for a minute.
     pub async fn put(&self, key: &str, value: &[u8]) -> anyhow::Result<()> {
         let mut set = redis::cmd("SET");

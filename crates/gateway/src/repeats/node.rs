@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind};
+use redis::{Client, Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout_at;
@@ -16,6 +16,7 @@ use super::circuit::Circuit;
 use super::cluster::Address;
 use super::counted::{Counted, Noted};
 use super::opening::Opening;
+use super::seal::SEALED_BYTES_MAX;
 use super::value::{Lease, Place, Value};
 
 /// For how long a lease stands: longer than nearly every request runs. One that outlives its server costs each repeat
@@ -166,11 +167,11 @@ impl Node {
     ) -> Option<Option<Value>> {
         let mut question = redis::pipe();
         set_if_absent(&mut question, place, lease);
-        question.cmd("GET").arg(&place.key);
+        question.add_command(value_of(place));
         let mut connection = self.connection.clone();
-        let asking = async { question.query_async::<(Option<Vec<u8>>,)>(&mut connection).await };
+        let asking = async { question.query_async::<(Vec<u8>,)>(&mut connection).await };
         match timeout_at(deadline.into(), asking).await {
-            Ok(answer) => Some(self.answered(answer)?.0.map(Value::read)),
+            Ok(answer) => Some(found(self.answered(answer)?.0)),
             Err(_) => {
                 self.note_failure(None);
                 None
@@ -181,12 +182,11 @@ impl Node {
     /// What is known of a name now. `None` if Redis does not say in time, which is no failure of its own: it has been
     /// asked before within that time, and has answered.
     pub(super) async fn look(&self, place: &Place, deadline: Instant) -> Option<Option<Value>> {
-        let mut question = redis::cmd("GET");
-        question.arg(&place.key);
+        let question = value_of(place);
         let mut connection = self.connection.clone();
-        let asking = async { question.query_async::<Option<Vec<u8>>>(&mut connection).await };
+        let asking = async { question.query_async::<Vec<u8>>(&mut connection).await };
         let answer = timeout_at(deadline.into(), asking).await.ok()?;
-        Some(self.answered(answer)?.map(Value::read))
+        Some(found(self.answered(answer)?))
     }
 
     fn answered<T>(&self, answer: RedisResult<T>) -> Option<T> {
@@ -221,6 +221,19 @@ impl Node {
             Err(TrySendError::Full(_) | TrySendError::Closed(_)) => self.counted.noted(Noted::Dropped, 1),
         }
     }
+}
+
+/// Asks for no more than the largest answer: whoever writes to Redis must not fill this server's memory. What is longer is
+/// cut, and its seal does not fit.
+fn value_of(place: &Place) -> Cmd {
+    let mut question = redis::cmd("GETRANGE");
+    question.arg(&place.key).arg(0).arg(SEALED_BYTES_MAX - 1);
+    question
+}
+
+/// Of what is not there, Redis gives no bytes.
+fn found(bytes: Vec<u8>) -> Option<Value> {
+    (!bytes.is_empty()).then(|| Value::read(bytes))
 }
 
 fn is_moved(error: &RedisError) -> bool {

@@ -17,7 +17,7 @@ use sha2::Sha256;
 use super::value::ANSWER;
 
 /// The largest answer that is put into Redis, in bytes. Those of the API have a few hundred.
-const SEALED_BYTES_MAX: usize = 64 * 1024;
+pub(super) const SEALED_BYTES_MAX: usize = 64 * 1024;
 
 const SEAL_BYTES: usize = 32;
 
