@@ -1,7 +1,7 @@
 //! What the server counts. Labels have few values: route templates, statuses, slugs; never ids or clients.
 //!
 //! - this file: requests, callbacks, and what is looked up at intervals;
-//! - [`events`]: what waits on the way from the outbox to whoever is told.
+//! - `events`: what waits on the way from the outbox to whoever is told.
 
 mod events;
 
