@@ -5,10 +5,12 @@ use std::time::Duration;
 use anyhow::Context;
 use async_nats::jetstream;
 use async_nats::jetstream::stream::{Config, StorageType};
+use events::Message;
 use events::brokers::nats::STREAM;
 use onefold_tests::nats_server::NatsServer;
 use uuid::Uuid;
 
+use crate::consumers;
 use crate::promises::{self, Mortal, event, next, served};
 use crate::spectator::{Spectator, until};
 
@@ -28,6 +30,25 @@ async fn nothing_is_lost_and_order_is_kept_while_servers_and_nats_are_killed() -
     promises::nothing_is_lost_and_order_is_kept(&nats.url(), &mut nats).await
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn totals_equal_the_books_while_consumers_and_nats_are_killed() -> anyhow::Result<()> {
+    let mut nats = NatsServer::start().await?;
+    let url = nats.url();
+    let bring = async |messages: &[Message]| {
+        // It makes the stream, and the server knows the ids of these from then on.
+        promises::broker(&url)?.publish(messages).await?;
+        let context = jetstream::new(async_nats::connect(&url).await?);
+        // Without an id the server takes what it has for something new; and to any partition, where it may come first.
+        for (number, message) in messages.iter().enumerate() {
+            let partition = number as u32 % events::brokers::nats::PARTITIONS;
+            let subject = format!("{STREAM}.{partition}.{}.again", message.client_id.0);
+            context.publish(subject, message.body.clone()).await?.await?;
+        }
+        Ok(())
+    };
+    consumers::totals_equal_the_books_and_each_webhook_is_due_once(&url, &mut nats, bring).await
+}
+
 #[tokio::test]
 async fn what_commits_late_arrives_over_nats() -> anyhow::Result<()> {
     let nats = NatsServer::start().await?;
@@ -44,6 +65,12 @@ async fn what_is_tried_again_is_not_overtaken_on_nats() -> anyhow::Result<()> {
 async fn what_a_dead_consumer_had_in_hand_goes_to_another_on_nats() -> anyhow::Result<()> {
     let nats = NatsServer::start().await?;
     promises::what_a_dead_consumer_had_in_hand_goes_to_another(&nats.url()).await
+}
+
+#[tokio::test]
+async fn what_waits_for_a_consumer_is_counted_on_nats() -> anyhow::Result<()> {
+    let nats = NatsServer::start().await?;
+    promises::what_waits_for_a_consumer_is_counted(&nats.url()).await
 }
 
 #[tokio::test]

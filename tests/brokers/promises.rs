@@ -174,6 +174,24 @@ pub async fn what_a_dead_consumer_had_in_hand_goes_to_another(url: &str) -> anyh
     Ok(())
 }
 
+/// What is published and not acknowledged is counted, also while nobody takes it.
+pub async fn what_waits_for_a_consumer_is_counted(url: &str) -> anyhow::Result<()> {
+    let broker = broker(url)?;
+    drop(broker.subscribe("late").await?);
+    let messages: Vec<Message> = (0..5).map(|_| event(Uuid::new_v4(), 1)).collect();
+    broker.publish(&messages).await?;
+    let waits = async |count: u64| {
+        let counted = async || Ok(broker.waiting("late").await? == count);
+        until(|| format!("{count} events do not wait"), counted).await
+    };
+    waits(5).await?;
+    let mut subscription = broker.subscribe("late").await?;
+    for _ in &messages {
+        next(&mut *subscription).await?.ack().await?;
+    }
+    waits(0).await
+}
+
 /// Places orders by hold, captures and refunds each; answers when all of it is done.
 async fn lives(callers: &[Caller; 2]) -> anyhow::Result<()> {
     let lives = stream::iter(0..ORDERS).map(|number| life(callers, number));

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use events::Message;
 use events::brokers::rabbitmq::EXCHANGE;
 use lapin::options::BasicPublishOptions;
 use lapin::{BasicProperties, Connection, ConnectionProperties};
 use onefold_tests::rabbitmq_server::{RabbitMqServer, Turn};
 use uuid::Uuid;
 
+use crate::consumers;
 use crate::promises::{self, Mortal, event, next, served};
 use crate::spectator::Spectator;
 
@@ -28,6 +30,15 @@ async fn nothing_is_lost_and_order_is_kept_while_servers_and_rabbitmq_are_killed
     promises::nothing_is_lost_and_order_is_kept(&url, turn.node()).await
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn totals_equal_the_books_while_consumers_and_rabbitmq_are_killed() -> anyhow::Result<()> {
+    let mut turn = Turn::take().await?;
+    let url = turn.node().new_url()?;
+    // It knows no ids: what is published again is delivered again.
+    let bring = async |messages: &[Message]| Ok(promises::broker(&url)?.publish(messages).await?);
+    consumers::totals_equal_the_books_and_each_webhook_is_due_once(&url, turn.node(), bring).await
+}
+
 #[tokio::test]
 async fn what_commits_late_arrives_over_rabbitmq() -> anyhow::Result<()> {
     let mut turn = Turn::take().await?;
@@ -44,6 +55,12 @@ async fn what_is_tried_again_is_not_overtaken_on_rabbitmq() -> anyhow::Result<()
 async fn what_a_dead_consumer_had_in_hand_goes_to_another_on_rabbitmq() -> anyhow::Result<()> {
     let mut turn = Turn::take().await?;
     promises::what_a_dead_consumer_had_in_hand_goes_to_another(&turn.node().new_url()?).await
+}
+
+#[tokio::test]
+async fn what_waits_for_a_consumer_is_counted_on_rabbitmq() -> anyhow::Result<()> {
+    let mut turn = Turn::take().await?;
+    promises::what_waits_for_a_consumer_is_counted(&turn.node().new_url()?).await
 }
 
 #[tokio::test]

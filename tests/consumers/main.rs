@@ -1,6 +1,5 @@
 //! What is done with events: the daily totals, and the webhooks to clients.
 
-mod books;
 mod kills;
 mod repetitions;
 mod service;

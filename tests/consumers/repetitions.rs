@@ -126,12 +126,15 @@ async fn a_poisoned_event_is_set_aside_with_its_reason_and_taken_when_it_is_mend
     let waiting = consumers::store::waiting(pool, client(), "read-model", Uuid::nil(), 10).await?;
     assert_eq!(waiting.len(), 1);
     assert_eq!((waiting[0].event_id, waiting[0].reason.as_str()), (whole.id.0, "unreadable"));
+    let counted = async || consumers::store::waiting_by_consumer(pool, &[client()]).await;
+    assert_eq!(counted().await?, [("read-model".to_owned(), 1)]);
     assert!(stage.totals_of_books().await.is_err(), "one deposit is missing");
 
     assert_eq!(stage.take(READ_MODEL, &whole).await, Came::Taken);
     consumers::store::taken(pool, client(), "read-model", whole.id.0, noon()).await?;
     stage.totals_of_books().await?;
     assert!(consumers::store::waiting(pool, client(), "read-model", Uuid::nil(), 10).await?.is_empty());
+    assert!(counted().await?.is_empty());
     Ok(())
 }
 

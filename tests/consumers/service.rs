@@ -6,6 +6,7 @@ use client::ClientId;
 use consumers::Consumer;
 use notifications::store::endpoints;
 use notifications::{Endpoint, EndpointId, Reach, Secret};
+use onefold_tests::daily_books::{self, Totals};
 use onefold_tests::database::new_database;
 use onefold_tests::http::{Caller, TestServer};
 use serde_json::Value;
@@ -13,7 +14,6 @@ use server::serve::ServerSettings;
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
-use crate::books;
 use crate::webhook_receiver::Receiver;
 
 const REPORT: &str = "/v1/reports/daily";
@@ -51,8 +51,8 @@ async fn a_report_comes_to_what_the_books_say_and_is_its_clients_own() -> anyhow
     assert_eq!(day["orders_placed"], day["orders_paid"]);
     assert_eq!(day["orders_refunded"], serde_json::json!({"count": 0, "amount": "0.00"}));
     let pool = server.server().database().pool();
-    let (counted, said) = (books::counted(pool).await?, books::of_books(pool).await?);
-    let of_orders = |totals: books::Totals| -> books::Totals {
+    let (counted, said) = (daily_books::counted(pool).await?, daily_books::of_books(pool).await?);
+    let of_orders = |totals: Totals| -> Totals {
         totals.into_iter().filter(|((.., line), _)| line.starts_with("orders_")).collect()
     };
     assert_eq!(of_orders(counted), of_orders(said));

@@ -12,13 +12,12 @@ use desk::schema::Database;
 use desk::{CaptureTerms, Command, Desk, Hooks, Settings};
 use events::{EventId, Message};
 use onefold_tests::clock::ManualClock;
+use onefold_tests::daily_books::{Totals, counted, of_books};
 use onefold_tests::database::new_service_database;
 use onefold_tests::desks::{account_with, body, cny, open_at, request, status};
 use order::{OrderId, PaymentTerms};
 use serde_json::{Value, json};
 use uuid::Uuid;
-
-use crate::books::{Totals, counted, of_books};
 
 /// For how long the desk keeps its records.
 pub const RETENTION: Duration = Duration::from_secs(72 * 60 * 60);

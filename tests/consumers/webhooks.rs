@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use chrono::TimeDelta;
 use consumers::{Came, Consumer};
-use notifications::store::deliveries::Replay;
+use notifications::store::deliveries::{Replay, Waiting};
 use notifications::store::{deliveries, endpoints};
 use notifications::{Endpoint, EndpointId, Reach, Schedule, Secret};
 use onefold_tests::desks::{account_with, client, order, status};
@@ -220,6 +220,8 @@ async fn a_delivery_is_given_up_after_its_last_attempt_and_can_be_replayed() -> 
     assert!(fault.is_some_and(|fault| fault.contains("503")));
     let pool = telling.stage.database.pool();
     assert_eq!(deliveries::dead(pool, client(), 10).await?.len(), 1);
+    let waiting = async || deliveries::waiting(pool, &[client()]).await;
+    assert_eq!(waiting().await?, Waiting { due: 0, dead: 1 });
 
     let all = Replay { endpoint: None, event: None, since: None, until: None, delivered_too: false };
     let elsewhere = Replay { endpoint: Some(EndpointId(Uuid::nil())), ..all };
@@ -227,10 +229,38 @@ async fn a_delivery_is_given_up_after_its_last_attempt_and_can_be_replayed() -> 
     assert_eq!(deliveries::replay(pool, client(), elsewhere, now).await?, 0);
     assert_eq!(deliveries::replay(pool, client(), all, now).await?, 1);
     assert_eq!(telling.until("delivered").await?.0, 1, "its attempts are counted anew");
+    assert_eq!(waiting().await?, Waiting::default());
     assert_eq!(deliveries::replay(pool, client(), all, now).await?, 0, "what has arrived is not made again");
     assert_eq!(deliveries::replay(pool, client(), Replay { delivered_too: true, ..all }, now).await?, 1);
     telling.until("delivered").await?;
     telling.end().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_endpoint_has_its_turn_however_many_there_are() -> anyhow::Result<()> {
+    let receiver = Receiver::open(&[]).await?;
+    let telling = Telling::to(&receiver.url(), Reach::Anywhere).await?;
+    let mut owner = PgConnection::connect_with(telling.stage.database.owner_options()).await?;
+    // More than are called at once, and of those that come last nothing is told earlier.
+    let endpoints_in_all = 40;
+    for number in 2..=endpoints_in_all {
+        let endpoint = Endpoint { id: EndpointId(Uuid::from_u128(number)), ..telling.endpoint.clone() };
+        endpoints::insert_endpoint(&mut owner, &endpoint, "2026-01-31T12:00:00Z".parse()?).await?;
+    }
+    owner.close().await?;
+    telling.order("k-1").await?;
+    let delivered = async || -> anyhow::Result<i64> {
+        let delivered = "SELECT count(*) FROM webhook_deliveries WHERE status = 'delivered'";
+        Ok(sqlx::query_scalar(delivered).fetch_one(telling.stage.database.pool()).await?)
+    };
+    let mut looks = tokio::time::interval(Duration::from_millis(10));
+    for _ in 0..2_000 {
+        looks.tick().await;
+        if delivered().await? == i64::try_from(endpoints_in_all)? {
+            return telling.end().await;
+        }
+    }
+    anyhow::bail!("{} of {endpoints_in_all} endpoints were told", delivered().await?)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

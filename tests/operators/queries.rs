@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::ensure;
+use consumers::Consumer;
 use desk::{Clock, SystemClock};
+use gateway::repeats;
+use gateway::repeats::seal::Seal;
 use onefold_tests::callbacks::deliver;
 use onefold_tests::dashboard::Dashboard;
 use onefold_tests::database::new_database;
 use onefold_tests::http::{ALICE, TestServer, order_body};
+use onefold_tests::redis::RedisServer;
 use provider_simulator::event::{Event, Payment, What};
 use provider_simulator::{Amount, Provider};
 use serde_json::json;
@@ -44,8 +48,22 @@ fn the_dashboard_that_grafana_reads_is_made_from_the_file_that_people_read() -> 
 async fn every_query_of_the_dashboard_and_every_series_of_an_alert_is_found_in_a_real_run()
 -> anyhow::Result<()> {
     let often = Some(Duration::from_secs(1));
-    let server =
-        TestServer::start_with(new_database().await?, |settings| settings.audit.every = often).await?;
+    let redis = RedisServer::start().await?;
+    let repeats = repeats::Settings {
+        redis: vec![redis.url()],
+        is_cluster: false,
+        redis_ca: None,
+        seal: Seal::new(b"the secret of this test, 0123456789", None)?,
+        wait_max: Duration::from_millis(50),
+        answers_kept: Duration::from_secs(60),
+        names_max: 10_000,
+    };
+    let server = TestServer::start_with(new_database().await?, |settings| {
+        settings.audit.every = often;
+        settings.consumers = Consumer::ALL.to_vec();
+        settings.repeats = Some(repeats);
+    })
+    .await?;
     let scraped = server.url().trim_start_matches("http://").to_owned();
     let prometheus = Prometheus::start(&scraped, &tree().join("deploy/prometheus/rules.yml")).await?;
     fail_once(&server).await?;

@@ -16,6 +16,15 @@ const CALLER: &str = "00f067aa0ba902b7";
 const INTERNAL: i32 = 1;
 const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
+const PRODUCER: i32 = 4;
+const CONSUMER: i32 = 5;
+
+/// An endpoint of the demo's client.
+const ENDPOINT: &str = "
+    INSERT INTO webhook_endpoints (client_id, endpoint_id, url, secrets, event_types, status, created_at)
+    SELECT client_id, gen_random_uuid(), $1, ARRAY['whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE='],
+           ARRAY['onefold.order.*'], 'active', now()
+    FROM clients WHERE name = 'demo'";
 
 async fn program(collector: &Collector, configuration: &str) -> anyhow::Result<Program> {
     program_on(&new_database().await?, collector, configuration).await
@@ -92,6 +101,44 @@ async fn an_event_carries_the_trace_of_the_request_that_caused_it_and_a_repetiti
     let told = "SELECT traceparent FROM outbox_events WHERE event_type = 'onefold.order.paid.v1'";
     let told: Vec<Option<String>> = sqlx::query_scalar(told).fetch_all(&mut connection).await?;
     assert_eq!(told, [Some(desk.traceparent())]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_trace_goes_on_to_the_relay_the_consumers_and_the_endpoint_that_is_told() -> anyhow::Result<()> {
+    let collector = Collector::open().await?;
+    let database = new_database().await?;
+    let program = program_on(&database, &collector, "[webhooks]\nlocal_endpoints = true\n").await?;
+    let mut owner = PgConnection::connect_with(&database).await?;
+    sqlx::query(ENDPOINT).bind(format!("{}/hook", collector.url)).execute(&mut owner).await?;
+    // An endpoint is known a second after it was added: what happens before that may not be told.
+    let mut orders = 0_u32;
+    until("an endpoint is told", async || {
+        orders += 1;
+        let placed = order(&program, &format!("on-{orders}"), &format!("00-{orders:032x}-{CALLER}-01")).await;
+        assert_eq!(placed.expect("an answer").status, 201);
+        !collector.asked_by().is_empty()
+    })
+    .await;
+
+    let told_by = collector.asked_by().remove(0);
+    let webhook = the_span(&collector, "the webhook's span", |span| span.traceparent() == told_by).await;
+    assert_eq!((webhook.name.as_str(), webhook.kind), ("webhook onefold.order.paid.v1", CLIENT));
+    assert_eq!((webhook.attribute("http.response.status_code"), webhook.failed), ("404", true));
+    let notifying = the_span(&collector, "the notifying span", |span| span.id == webhook.parent).await;
+    assert_eq!((notifying.name.as_str(), notifying.kind), ("notifications onefold.order.paid.v1", CONSUMER));
+    assert_eq!((notifying.attribute("onefold.outcome"), notifying.failed), ("acknowledged", false));
+    let desk = the_span(&collector, "the desk's span", |span| span.id == notifying.parent).await;
+    assert_eq!(desk.name, "desk");
+    for (kind, name) in
+        [(PRODUCER, "publish onefold.order.paid.v1"), (CONSUMER, "read-model onefold.order.paid.v1")]
+    {
+        let is_it = |span: &Told| span.parent == desk.id && span.name == name;
+        assert_eq!(the_span(&collector, name, is_it).await.kind, kind);
+    }
+    for span in [&webhook, &notifying] {
+        assert_eq!(span.trace_id, desk.trace_id, "{span:#?}");
+    }
     Ok(())
 }
 

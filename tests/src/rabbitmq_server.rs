@@ -19,7 +19,7 @@ use crate::nats_server::listens;
 const STARTED_WITHIN: Duration = Duration::from_secs(120);
 
 /// How many tests can have a virtual host of their own.
-const VIRTUAL_HOSTS: usize = 8;
+const VIRTUAL_HOSTS: usize = 12;
 
 /// Whoever kills it is alone.
 static NODE: LazyLock<Mutex<Option<RabbitMqServer>>> = LazyLock::new(|| Mutex::new(None));

@@ -6,6 +6,7 @@
 //! order:
 //!
 //! - [`running`]: from a subscription to the acknowledgement;
+//! - [`lag`]: how far a consumer is behind;
 //! - [`taking`]: one event at one consumer: what became of it, and what follows from that;
 //! - [`told`]: what an event says, read from its bytes;
 //! - [`read_model`]: the consumer that keeps the daily totals;
@@ -16,6 +17,7 @@
 //!
 //! This crate must not know HTTP, nor which broker there is.
 
+pub mod lag;
 pub mod notifications;
 pub mod read_model;
 pub mod rebuilding;
@@ -25,6 +27,7 @@ pub mod store;
 pub mod taking;
 pub mod told;
 
+pub use lag::Lag;
 pub use notifications::Endpoints;
 pub use set_aside::{Reason, SetAside};
 pub use taking::{Came, Consumer, Consuming};

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use events::{Broker, Delivery, Subscription};
+use events::{Broker, Delivery, Message, Subscription};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use crate::lag::Lag;
+use crate::set_aside::Reason;
 use crate::taking::{Came, Consumer, Consuming};
 
 /// How many events of a consumer are at the door at once, in this process. So many fill a batch, and no more are in memory.
@@ -20,14 +22,15 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 ///
 /// An event is acknowledged after the commit of its effect, and not at all if this process dies before: then it is
 /// delivered again, and answered from its record.
-pub async fn run(consuming: Consuming, consumer: Consumer, broker: Arc<dyn Broker>, stop: CancellationToken) {
+pub async fn run(consuming: Consuming, lag: Arc<Lag>, broker: Arc<dyn Broker>, stop: CancellationToken) {
+    let consumer = lag.consumer();
     let places = Arc::new(Semaphore::new(AT_ONCE_MAX));
     let mut told = false;
     loop {
         match broker.subscribe(consumer.name()).await {
             Ok(subscription) => {
                 told = false;
-                if let Err(error) = consume(&consuming, consumer, subscription, &places, &stop).await {
+                if let Err(error) = consume(&consuming, &lag, subscription, &places, &stop).await {
                     tracing::warn!(consumer = consumer.name(), %error, "the subscription has ended; it is made anew");
                 }
             }
@@ -50,7 +53,7 @@ pub async fn run(consuming: Consuming, consumer: Consumer, broker: Arc<dyn Broke
 
 async fn consume(
     consuming: &Consuming,
-    consumer: Consumer,
+    lag: &Arc<Lag>,
     mut subscription: Box<dyn Subscription>,
     places: &Arc<Semaphore>,
     stop: &CancellationToken,
@@ -61,31 +64,47 @@ async fn consume(
             () = stop.cancelled() => return Ok(()),
             delivery = subscription.next() => delivery?,
         };
-        let consuming = consuming.clone();
+        let (consuming, lag) = (consuming.clone(), lag.clone());
         tokio::spawn(async move {
-            take(&consuming, consumer, delivery).await;
+            take(&consuming, &lag, delivery).await;
             drop(place);
         });
     }
 }
 
-async fn take(consuming: &Consuming, consumer: Consumer, delivery: Delivery) {
+async fn take(consuming: &Consuming, lag: &Lag, delivery: Delivery) {
+    let (consumer, event) = (lag.consumer(), delivery.message.id);
+    lag.delivered(event, consuming.clock.now());
     let came = consuming.take(consumer, &delivery.message, delivery.attempt).await;
-    let acknowledged = match came {
-        Came::Taken => delivery.ack().await,
-        Came::Later(pause) => delivery.retry_after(pause).await,
+    let came = match came {
         Came::Never(reason, detail) => {
-            match consuming.set_aside(consumer, &delivery.message, (reason, detail)).await {
-                Ok(()) => delivery.ack().await,
-                Err(error) => {
-                    tracing::debug!(%error, "an event cannot be set aside now");
-                    delivery.retry_after(AGAIN_AFTER).await
-                }
-            }
+            set_aside(consuming, consumer, &delivery.message, reason, detail).await
         }
+        came => came,
     };
+    let acknowledged = match came {
+        Came::Later(pause) => delivery.retry_after(pause).await,
+        Came::Taken | Came::Never(..) => delivery.ack().await,
+    };
+    lag.came(event, &came, consuming.clock.now());
     if let Err(error) = acknowledged {
         // It is delivered again, and answered from its record.
         tracing::debug!(consumer = consumer.name(), %error, "an event could not be acknowledged");
+    }
+}
+
+async fn set_aside(
+    consuming: &Consuming,
+    consumer: Consumer,
+    message: &Message,
+    reason: Reason,
+    detail: String,
+) -> Came {
+    match consuming.set_aside(consumer, message, (reason, detail.clone())).await {
+        Ok(()) => Came::Never(reason, detail),
+        Err(error) => {
+            tracing::debug!(%error, "an event cannot be set aside now");
+            Came::Later(AGAIN_AFTER)
+        }
     }
 }

@@ -6,6 +6,15 @@ use client::ClientId;
 use events::{EventId, Message};
 use uuid::Uuid;
 
+/// The longest sentence that is kept, in characters.
+const DETAIL_CHARS_MAX: usize = 1_000;
+
+/// A sentence as a table can keep it and a terminal show it: it may repeat what somebody else has written.
+pub fn legible(detail: &str) -> String {
+    let legible = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    detail.chars().take(DETAIL_CHARS_MAX).map(legible).collect()
+}
+
 /// Why an event was set aside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
@@ -69,5 +78,16 @@ pub fn message_of(event: SetAside) -> Message {
         sequence: event.sequence,
         body: event.body.into(),
         traceparent: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_reason_is_short_and_has_no_control_characters() {
+        assert_eq!(legible("no \"\u{0}\u{1b}[2J\""), "no \"\u{fffd}\u{fffd}[2J\"");
+        assert_eq!(legible(&"x".repeat(5_000)).len(), DETAIL_CHARS_MAX);
     }
 }

@@ -9,7 +9,12 @@ use uuid::Uuid;
 use crate::SetAside;
 
 /// Every statement of this file, by name, to be checked against the schema.
-pub const STATEMENTS: &[(&str, &str)] = &[("SET_ASIDE", SET_ASIDE), ("TAKEN", TAKEN), ("WAITING", WAITING)];
+pub const STATEMENTS: &[(&str, &str)] = &[
+    ("SET_ASIDE", SET_ASIDE),
+    ("TAKEN", TAKEN),
+    ("WAITING", WAITING),
+    ("WAITING_BY_CONSUMER", WAITING_BY_CONSUMER),
+];
 
 /// An event that is set aside once more has the newer reason. The row has no effect to lose.
 const SET_ASIDE: &str = "
@@ -75,6 +80,28 @@ pub async fn waiting(
 ) -> sqlx::Result<Vec<SetAside>> {
     let query = sqlx::query(WAITING).bind(client).bind(consumer).bind(after).bind(limit);
     query.fetch_all(db).await?.iter().map(set_aside_from).collect()
+}
+
+const WAITING_BY_CONSUMER: &str = "
+    SELECT e.consumer, count(*) AS waiting
+    FROM unnest($1::uuid[]) AS c (client_id)
+    CROSS JOIN LATERAL (
+        SELECT consumer
+        FROM events_set_aside
+        WHERE client_id = c.client_id
+          AND taken_at IS NULL
+        LIMIT 10000
+    ) AS e
+    GROUP BY e.consumer";
+
+/// How many events of these clients are set aside and not taken since, at each consumer that has any: the 10,000 of each client
+/// are counted at most.
+pub async fn waiting_by_consumer(
+    db: impl PgExecutor<'_>,
+    clients: &[ClientId],
+) -> sqlx::Result<Vec<(String, i64)>> {
+    let clients: Vec<Uuid> = clients.iter().map(|client| client.0).collect();
+    sqlx::query_as(WAITING_BY_CONSUMER).bind(clients).fetch_all(db).await
 }
 
 fn set_aside_from(row: &PgRow) -> sqlx::Result<SetAside> {

@@ -10,8 +10,8 @@ use idempotency::{Fingerprint, Key, Name};
 use sqlx::PgPool;
 
 use crate::rebuilding::{self, NotRebuilt};
-use crate::set_aside::{Reason, SetAside};
-use crate::told::Told;
+use crate::set_aside::{Reason, SetAside, legible};
+use crate::told::{Told, Unreadable};
 use crate::{Endpoints, notifications, read_model, store};
 
 /// How long a repetition waits for the first, which runs somewhere at this moment.
@@ -92,46 +92,45 @@ struct Asking {
 impl Consuming {
     /// Has a consumer take an event. `attempt` is how often it was delivered, this time included.
     pub async fn take(&self, consumer: Consumer, message: &Message, attempt: u32) -> Came {
-        let told = match Told::read(&message.body) {
-            Ok(told) => told,
-            Err(fault) => return Came::Never(Reason::Unreadable, fault.to_string()),
+        let came = match consumer {
+            Consumer::ReadModel => self.count(message, attempt).await,
+            Consumer::Notifications => self.notify(message, attempt).await,
         };
-        match consumer {
-            Consumer::ReadModel => self.count(message, &told, attempt).await,
-            Consumer::Notifications => self.notify(message, &told, attempt).await,
-        }
+        came.unwrap_or_else(|fault| Came::Never(Reason::Unreadable, fault.to_string()))
     }
 
-    async fn count(&self, message: &Message, told: &Told<'_>, attempt: u32) -> Came {
-        let asked = match read_model::Asked::by(told, &message.event_type, message.sequence) {
-            Ok(Some(asked)) => asked,
-            Ok(None) => return Came::Taken,
-            Err(fault) => return Came::Never(Reason::Unreadable, fault.to_string()),
+    async fn count(&self, message: &Message, attempt: u32) -> Result<Came, Unreadable> {
+        let told = Told::read(&message.body)?;
+        let Some(asked) = read_model::Asked::by(&told, &message.event_type, message.sequence)? else {
+            return Ok(Came::Taken);
         };
         if self.may_be_forgotten(told.time) {
-            return self.rebuild_day_of(message, &asked, attempt).await;
+            return Ok(self.rebuild_day_of(message, &asked, attempt).await);
         }
         let (operation, fingerprint, command) = (read_model::OPERATION, asked.fingerprint(), asked.command());
-        self.ask(Consumer::ReadModel, message, attempt, Asking { operation, fingerprint, command }).await
+        let asking = Asking { operation, fingerprint, command };
+        Ok(self.ask(Consumer::ReadModel, message, attempt, asking).await)
     }
 
-    async fn notify(&self, message: &Message, told: &Told<'_>, attempt: u32) -> Came {
+    async fn notify(&self, message: &Message, attempt: u32) -> Result<Came, Unreadable> {
+        // First, since most clients have no endpoint, and then the event need not be read.
         let endpoints = match self.endpoints.wanting(&self.pool, message).await {
-            Ok(endpoints) if endpoints.is_empty() => return Came::Taken,
+            Ok(endpoints) if endpoints.is_empty() => return Ok(Came::Taken),
             Ok(endpoints) => endpoints,
             Err(error) => {
                 tracing::debug!(%error, "cannot look for webhook endpoints now");
-                return Came::Later(pause_after(attempt));
+                return Ok(Came::Later(pause_after(attempt)));
             }
         };
-        if self.may_be_forgotten(told.time) {
+        if self.may_be_forgotten(Told::read(&message.body)?.time) {
             let detail =
                 "the event is older than the records are kept: its endpoints may have been told of it";
-            return Came::Never(Reason::TooOld, detail.to_owned());
+            return Ok(Came::Never(Reason::TooOld, detail.to_owned()));
         }
         let (operation, fingerprint) = (notifications::OPERATION, notifications::fingerprint(message));
         let command = notifications::command(message, endpoints);
-        self.ask(Consumer::Notifications, message, attempt, Asking { operation, fingerprint, command }).await
+        let asking = Asking { operation, fingerprint, command };
+        Ok(self.ask(Consumer::Notifications, message, attempt, asking).await)
     }
 
     /// Whether the record of an event of that time may have been deleted: it is made after the event, and kept for the
@@ -217,7 +216,7 @@ impl Consuming {
             sequence: message.sequence,
             body: message.body.to_vec(),
             reason: reason.as_str().to_owned(),
-            detail,
+            detail: legible(&detail),
             set_aside_at: self.clock.now(),
         };
         store::set_aside(&self.pool, &event).await?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 
 use crate::Message;
 
@@ -24,24 +24,31 @@ impl BrokerFault {
 }
 
 /// Carries events, at least once and in the order in which they are published.
+#[async_trait]
 pub trait Broker: Send + Sync {
     /// Publishes events, in this order, and returns when the broker has accepted all of them durably. After an error some
     /// may have been: whoever publishes does it again.
-    fn publish<'a>(&'a self, messages: &'a [Message]) -> BoxFuture<'a, Result<(), BrokerFault>>;
+    async fn publish(&self, messages: &[Message]) -> Result<(), BrokerFault>;
 
     /// What a consumer has not acknowledged yet, and whatever is published from now on. The consumer's place outlives the
     /// subscription, the process and the broker. Several subscriptions of one consumer share its events.
-    fn subscribe<'a>(
-        &'a self,
-        consumer: &'a str,
-    ) -> BoxFuture<'a, Result<Box<dyn Subscription>, BrokerFault>>;
+    async fn subscribe(&self, consumer: &str) -> Result<Box<dyn Subscription>, BrokerFault>;
+
+    /// How many events are published and not acknowledged by this consumer, which has subscribed before, here or elsewhere.
+    async fn waiting(&self, consumer: &str) -> Result<u64, BrokerFault>;
+
+    /// Whether anybody can be told of an event. Where nobody can, a relay need not read any.
+    fn has_listeners(&self) -> bool {
+        true
+    }
 }
 
 /// A consumer's events, as they come.
+#[async_trait]
 pub trait Subscription: Send {
     /// The next one, as soon as there is one. An error ends the subscription; what was delivered and not acknowledged is
     /// delivered again to another.
-    fn next(&mut self) -> BoxFuture<'_, Result<Delivery, BrokerFault>>;
+    async fn next(&mut self) -> Result<Delivery, BrokerFault>;
 }
 
 /// An event at a consumer. Dropped without a word, it is delivered again.
@@ -55,18 +62,25 @@ pub struct Delivery {
 }
 
 /// How a broker is told what became of a delivery.
+#[async_trait]
 pub trait Acknowledge: Send + Sync {
     /// The event is done with, and not delivered again.
-    fn ack(self: Box<Self>) -> BoxFuture<'static, Result<(), BrokerFault>>;
+    async fn ack(self: Box<Self>) -> Result<(), BrokerFault>;
 
     /// The event is delivered again after this pause.
-    fn retry_after(self: Box<Self>, pause: Duration) -> BoxFuture<'static, Result<(), BrokerFault>>;
+    async fn retry_after(self: Box<Self>, pause: Duration) -> Result<(), BrokerFault>;
 }
 
 impl Delivery {
     /// An event that is delivered for the `attempt`th time.
     pub fn new(message: Message, attempt: u32, acknowledge: Box<dyn Acknowledge>) -> Self {
         Self { message, attempt, acknowledge }
+    }
+
+    /// The same event, with somebody between the consumer and whoever is told what became of it.
+    #[must_use]
+    pub fn through(self, between: impl FnOnce(Box<dyn Acknowledge>) -> Box<dyn Acknowledge>) -> Self {
+        Self { acknowledge: between(self.acknowledge), ..self }
     }
 
     /// The event is done with. Without an error it is not delivered again, unless the broker has lost its memory.

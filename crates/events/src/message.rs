@@ -21,6 +21,12 @@ pub const SOURCE: &str = "/onefold";
 /// that sorts as the events do.
 const SEQUENCE_DIGITS: usize = 19;
 
+/// The longest type and the longest subject that are read, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The longest `traceparent` that is kept, in bytes: one of the version that there is has 55.
+const TRACEPARENT_BYTES_MAX: usize = 64;
+
 /// An event, ready to be published, or as it was delivered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
@@ -147,6 +153,16 @@ impl Message {
     /// [`NoEvent`], for a body that this service has not written.
     pub fn read(body: Bytes) -> Result<Self, NoEvent> {
         let envelope: Envelope = serde_json::from_slice(&body).map_err(|error| NoEvent(error.to_string()))?;
+        // Whoever may publish to the broker may write what he likes, and this is kept in tables and shown on terminals.
+        for (name, text) in [("type", &envelope.r#type), ("subject", &envelope.subject)] {
+            if text.is_empty()
+                || text.len() > NAME_BYTES_MAX
+                || text.contains(|c: char| !c.is_ascii_graphic())
+            {
+                let what = format!("its {name} is not 1 to {NAME_BYTES_MAX} printable characters of ASCII");
+                return Err(NoEvent(what));
+            }
+        }
         let sequence = envelope
             .sequence
             .parse()
@@ -158,14 +174,34 @@ impl Message {
             subject: envelope.subject,
             sequence,
             body,
-            traceparent: envelope.traceparent,
+            traceparent: envelope.traceparent.filter(|text| is_traceparent(text)),
         })
     }
 }
 
+/// Whether it has the form of a `traceparent`, of this version or a later one. What has not is passed over, as the
+/// [specification](https://www.w3.org/TR/trace-context/#versioning-of-traceparent) says.
+fn is_traceparent(text: &str) -> bool {
+    text.len() <= TRACEPARENT_BYTES_MAX
+        && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// An event of this thing, for tests that look at neither its id nor its body.
+    pub(crate) fn message(subject: &str, sequence: i64) -> Message {
+        Message {
+            id: EventId(Uuid::nil()),
+            client_id: ClientId(Uuid::nil()),
+            event_type: "onefold.order.paid.v1".to_owned(),
+            subject: subject.to_owned(),
+            sequence,
+            body: Bytes::new(),
+            traceparent: None,
+        }
+    }
 
     fn pending() -> Pending {
         Pending {
@@ -202,6 +238,37 @@ mod tests {
     fn what_is_no_event_of_this_service_is_told_apart() {
         for body in ["", "{}", "[1]", r#"{"id":"x"}"#] {
             assert!(Message::read(Bytes::copy_from_slice(body.as_bytes())).is_err(), "{body}");
+        }
+    }
+
+    /// The document of an event with another text in the place of one of its own.
+    fn document_with(text: &str, other: &str) -> Bytes {
+        let document = Pending { traceparent: Some("00-1-2-01".to_owned()), ..pending() }.message().body;
+        let document = String::from_utf8(document.to_vec()).expect("UTF-8");
+        assert!(document.contains(text));
+        document.replace(text, other).into()
+    }
+
+    #[test]
+    fn names_that_no_table_could_keep_and_no_terminal_show_are_none_of_this_service() {
+        for name in ["", "a b", r"\u0000", r"\u001b[2J", r"\n", "\u{202e}", &"x".repeat(257)] {
+            for text in ["onefold.order.paid.v1", "order/00000000-0000-0000-0000-000000000003"] {
+                let fault = Message::read(document_with(text, name)).expect_err(name).to_string();
+                assert!(fault.contains("printable"), "{fault}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_traceparent_that_is_none_is_passed_over() {
+        for (text, kept) in [
+            ("00-1-2-01", true),
+            ("01-1-2-01-ab", true),
+            (r"00-1-2-01\r\nx: y", false),
+            (&"0".repeat(65), false),
+        ] {
+            let message = Message::read(document_with("00-1-2-01", text)).expect("an event");
+            assert_eq!(message.traceparent.is_some(), kept, "{text}");
         }
     }
 }

@@ -20,7 +20,7 @@ use client::ClientId;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::broker::{Broker, BrokerFault};
@@ -38,6 +38,13 @@ const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pause between two looks when nobody wakes the relay: for what other servers have left.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Between the beginnings of two rounds at least, while nothing is left over: what commits meanwhile goes out together. A round
+/// costs the database the same for one event as for a hundred, and it is the database that orders wait for.
+const PACE: Duration = Duration::from_millis(25);
+
+/// For how long the list of clients is believed: so late may the first event of a new client be.
+const CLIENTS_KNOWN_FOR: Duration = PAUSE;
 
 /// The pause, at first, when events wait for older transactions to end. It doubles up to [`PAUSE`].
 const SETTLING_PAUSE: Duration = Duration::from_millis(5);
@@ -129,8 +136,15 @@ enum Fault {
 struct Rounds {
     connection: PgConnection,
     cluster_id: i64,
+    clients: Vec<ClientId>,
+    listed: Option<Instant>,
     counted: Option<Instant>,
     pruned: Option<Instant>,
+}
+
+/// Whether it is so long ago that it is due again.
+fn is_due(last: Option<Instant>, every: Duration) -> bool {
+    last.is_none_or(|last| last.elapsed() >= every)
 }
 
 impl Relay {
@@ -170,26 +184,39 @@ impl Relay {
         ]);
         let mut connection = PgConnection::connect_with(&options).await?;
         let cluster_id = store::cluster_id(&mut connection).await?;
-        let mut rounds = Rounds { connection, cluster_id, counted: None, pruned: None };
+        let mut rounds =
+            Rounds { connection, cluster_id, clients: Vec::new(), listed: None, counted: None, pruned: None };
         let mut settling = SETTLING_PAUSE;
         while !stop.is_cancelled() {
-            let clients = client::store::all_client_ids(&mut rounds.connection).await?;
-            let left = self.round(&mut rounds, &clients, stop).await?;
+            let began = Instant::now();
+            if is_due(rounds.listed, CLIENTS_KNOWN_FOR) {
+                rounds.clients = client::store::all_client_ids(&mut rounds.connection).await?;
+                rounds.listed = Some(began);
+            }
+            let left = self.round(&mut rounds, stop).await?;
             if *faulty {
                 tracing::info!("events are published again");
             }
             (*faulty, *pause) = (false, FAULT_PAUSE);
             self.lag.broker_away.store(false, Ordering::Relaxed);
-            self.now_and_then(&mut rounds, &clients).await?;
+            self.now_and_then(&mut rounds).await?;
             settling = if left == Left::Unsettled { (settling * 2).min(PAUSE) } else { SETTLING_PAUSE };
             let rest = match left {
                 Left::More => continue,
                 Left::Unsettled => settling,
                 Left::Nothing => PAUSE,
             };
+            let rung = async {
+                // Where nobody listens nobody waits either.
+                match self.broker.has_listeners() {
+                    true => self.committed.notified().await,
+                    false => std::future::pending().await,
+                }
+                sleep_until(began + PACE).await;
+            };
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = self.committed.notified() => {}
+                () = rung => {}
                 () = sleep(rest) => {}
             }
         }
@@ -198,13 +225,8 @@ impl Relay {
     }
 
     /// Publishes what waits of each client; answers the most that is left of one.
-    async fn round(
-        &self,
-        rounds: &mut Rounds,
-        clients: &[ClientId],
-        stop: &CancellationToken,
-    ) -> Result<Left, Fault> {
-        let Rounds { connection, cluster_id, .. } = rounds;
+    async fn round(&self, rounds: &mut Rounds, stop: &CancellationToken) -> Result<Left, Fault> {
+        let Rounds { connection, cluster_id, clients, .. } = rounds;
         let mut most = Left::Nothing;
         for client in store::clients_with_pending(&mut *connection, clients, *cluster_id).await? {
             let mut left = Left::More;
@@ -239,6 +261,13 @@ impl Relay {
             transaction.commit().await?;
             return Ok(Left::More);
         };
+        if !self.broker.has_listeners() {
+            if let Some(last) = store::last_settled(&mut *transaction, client, &place).await? {
+                store::advance(&mut *transaction, client, cluster_id, &last).await?;
+            }
+            transaction.commit().await?;
+            return Ok(Left::Nothing);
+        }
         let pending = store::pending(&mut *transaction, client, &place, BATCH_MAX as i64).await?;
         let Some(place) = pending.last().map(Pending::place) else {
             transaction.rollback().await?;
@@ -252,19 +281,18 @@ impl Relay {
         Ok(if messages.len() == BATCH_MAX { Left::More } else { Left::Nothing })
     }
 
-    async fn now_and_then(&self, rounds: &mut Rounds, clients: &[ClientId]) -> Result<(), Fault> {
-        let due = |last: Option<Instant>, every| last.is_none_or(|last| last.elapsed() >= every);
+    async fn now_and_then(&self, rounds: &mut Rounds) -> Result<(), Fault> {
         let cluster_id = rounds.cluster_id;
-        if due(rounds.counted, COUNT_EVERY) {
+        if is_due(rounds.counted, COUNT_EVERY) {
             rounds.counted = Some(Instant::now());
-            let (waiting, oldest) = store::lag(&mut rounds.connection, clients, cluster_id).await?;
+            let (waiting, oldest) = store::lag(&mut rounds.connection, &rounds.clients, cluster_id).await?;
             let age = oldest.map_or(0, |oldest| ((self.now)() - oldest).num_milliseconds());
             self.lag.waiting.store(waiting, Ordering::Relaxed);
             self.lag.oldest_age_ms.store(u64::try_from(age).unwrap_or(0), Ordering::Relaxed);
         }
-        if due(rounds.pruned, PRUNE_EVERY) {
+        if is_due(rounds.pruned, PRUNE_EVERY) {
             rounds.pruned = Some(Instant::now());
-            for client in clients {
+            for client in &rounds.clients {
                 prune(&mut rounds.connection, cluster_id, *client, (self.now)() - self.retention).await?;
             }
         }

@@ -20,6 +20,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("LIFT_TIME_LIMIT", LIFT_TIME_LIMIT),
     ("BEGIN_ANEW", BEGIN_ANEW),
     ("PENDING", PENDING),
+    ("LAST_SETTLED", LAST_SETTLED),
     ("ADVANCE", ADVANCE),
     ("LAG", LAG),
     ("PRUNE", PRUNE),
@@ -164,6 +165,30 @@ pub async fn pending(
         .bind(place.sequence)
         .bind(place.event_id);
     query.bind(most).fetch_all(db).await
+}
+
+const LAST_SETTLED: &str = "
+    SELECT horizon::text, aggregate_id, sequence, event_id
+    FROM outbox_events
+    WHERE client_id = $1
+      AND (horizon, aggregate_id, sequence, event_id) > ($2::text::xid8, $3, $4, $5)
+      AND horizon < pg_snapshot_xmin(pg_current_snapshot())
+    ORDER BY horizon DESC, aggregate_id DESC, sequence DESC, event_id DESC
+    LIMIT 1";
+
+/// The last event of a client after this place before which none can come any more: the last of all that [`pending`] would answer.
+pub async fn last_settled(
+    db: impl PgExecutor<'_>,
+    client: ClientId,
+    place: &Place,
+) -> sqlx::Result<Option<Place>> {
+    let query = sqlx::query_as(LAST_SETTLED)
+        .bind(client)
+        .bind(&place.horizon)
+        .bind(place.aggregate_id)
+        .bind(place.sequence)
+        .bind(place.event_id);
+    query.fetch_optional(db).await
 }
 
 const ADVANCE: &str = "

@@ -20,7 +20,7 @@ pub struct Schedule {
 }
 
 impl Default for Schedule {
-    /// Ten attempts within about a day and a half.
+    /// Ten attempts within some 30 hours.
     fn default() -> Self {
         Self { first: TimeDelta::seconds(5), longest: TimeDelta::hours(10), attempts_max: 10 }
     }

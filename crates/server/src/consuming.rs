@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ::desk::schema::Database;
 use ::desk::{Clock, Desk, Hooks, Metrics, Settings};
-use consumers::{Consumer, Consuming, Endpoints, running};
+use consumers::{Consuming, Endpoints, Lag, lag, running};
 use events::Broker;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -26,17 +26,17 @@ pub struct EventWork {
 }
 
 impl EventWork {
-    /// Starts these consumers of the broker's events, and the deliverer.
+    /// Starts the consumers with these lags, which take the broker's events, and the deliverer.
     pub fn start(
         database: &Database,
         settings: Settings,
         clock: &Arc<dyn Clock>,
-        (consumers, broker): (&[Consumer], &Arc<dyn Broker>),
+        (lags, broker): (&[Arc<Lag>], &Arc<dyn Broker>),
         webhooks: WebhookSettings,
     ) -> Self {
         let (mut tasks, stop) = (JoinSet::new(), CancellationToken::new());
         let retention = settings.retention;
-        let desk = (!consumers.is_empty()).then(|| open_desk(database, settings, clock.clone()));
+        let desk = (!lags.is_empty()).then(|| open_desk(database, settings, clock.clone()));
         if let Some(desk) = &desk {
             let consuming = Consuming {
                 desk: desk.clone(),
@@ -45,8 +45,9 @@ impl EventWork {
                 retention,
                 endpoints: Endpoints::default(),
             };
-            for consumer in consumers {
-                tasks.spawn(running::run(consuming.clone(), *consumer, broker.clone(), stop.clone()));
+            for lag in lags {
+                tasks.spawn(running::run(consuming.clone(), lag.clone(), broker.clone(), stop.clone()));
+                tasks.spawn(lag::count(lag.clone(), broker.clone(), stop.clone()));
             }
         }
         if webhooks.deliver {

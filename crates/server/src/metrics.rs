@@ -1,22 +1,27 @@
 //! What the server counts. Labels have few values: route templates, statuses, slugs; never ids or clients.
+//!
+//! - this file: requests, callbacks, and what is looked up at intervals;
+//! - `events`: what waits on the way from the outbox to whoever is told.
 
-use std::fmt;
+mod events;
+
 use std::sync::Arc;
 
+use ::events::relay::Lag;
 use chrono::{DateTime, Utc};
 use desk::metrics::KeyOutcome;
-use events::relay::Lag;
 use payment_callback::{AlertKind, ProviderKind, Reason, Verdict};
-use prometheus_client::collector::Collector;
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
-use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+pub use self::events::{Consumers, NotArrived};
+use self::events::{Outbox, ToSeeTo};
 use crate::endpoints::Endpoint;
 use crate::problem::Slug;
 
@@ -110,39 +115,6 @@ struct AlertLabel {
     kind: &'static str,
 }
 
-/// What the relay knows of the outbox.
-#[derive(Debug)]
-struct Outbox(Arc<Lag>);
-
-impl Collector for Outbox {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let gauges = [
-            (
-                "outbox_waiting",
-                "Events that wait to be published, 10,000 of each client at most",
-                self.0.waiting(),
-            ),
-            (
-                "outbox_oldest_age_seconds",
-                "Age of the oldest event that waits to be published",
-                i64::try_from(self.0.oldest_age().as_secs()).unwrap_or(i64::MAX),
-            ),
-        ];
-        for (name, help, value) in gauges {
-            let gauge = ConstGauge::new(value);
-            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
-        }
-        let published = ConstCounter::new(self.0.published());
-        let help = "Events that this server's relay has published, repetitions included";
-        published.encode(encoder.encode_descriptor(
-            "events_published",
-            help,
-            None,
-            published.metric_type(),
-        )?)
-    }
-}
-
 /// The registry of one server, and what its HTTP side counts.
 #[derive(Debug)]
 pub struct Metrics {
@@ -158,12 +130,13 @@ pub struct Metrics {
     alerts_open: Family<AlertLabel, Gauge>,
     books_differ: Gauge,
     books_audited_at: Gauge,
+    to_see_to: ToSeeTo,
     lag: Arc<Lag>,
 }
 
 impl Metrics {
     /// Counts for this server, beside what its desk counts.
-    pub fn new(desk: &desk::Metrics, lag: Arc<Lag>) -> Self {
+    pub fn new(desk: &desk::Metrics, lag: Arc<Lag>, consumers: Consumers) -> Self {
         let new_histogram: fn() -> Histogram = || Histogram::new(DURATION_BUCKETS_S);
         let metrics = Self {
             registry: Registry::default(),
@@ -178,16 +151,19 @@ impl Metrics {
             alerts_open: Family::default(),
             books_differ: Gauge::default(),
             books_audited_at: Gauge::default(),
+            to_see_to: ToSeeTo::default(),
             lag: lag.clone(),
         };
         metrics.note_alerts(&[]);
-        metrics.registered(desk, lag)
+        metrics.registered(desk, lag, consumers)
     }
 
-    fn registered(mut self, desk: &desk::Metrics, lag: Arc<Lag>) -> Self {
+    fn registered(mut self, desk: &desk::Metrics, lag: Arc<Lag>, consumers: Consumers) -> Self {
         let registry = self.registry.sub_registry_with_prefix("onefold");
         desk.register(registry);
         registry.register_collector(Box::new(Outbox(lag)));
+        registry.register_collector(Box::new(consumers));
+        self.to_see_to.register(registry);
         self.repeats.register(registry);
         registry.register("http_requests", "Requests that were answered", self.requests.clone());
         registry.register(
@@ -297,6 +273,11 @@ impl Metrics {
             let count = open.iter().find(|(known, _)| *known == kind).map_or(0, |(_, count)| *count);
             self.alerts_open.get_or_create(&AlertLabel { kind: kind.as_str() }).set(count);
         }
+    }
+
+    /// Notes what of events has not arrived, and may need somebody.
+    pub fn note_not_arrived(&self, not_arrived: &NotArrived) {
+        self.to_see_to.note(not_arrived);
     }
 
     /// Notes what an audit has found, of the books of a time.

@@ -94,6 +94,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
+    use crate::metrics::Consumers;
 
     #[tokio::test]
     async fn a_method_of_the_clients_own_is_no_operation() {
@@ -114,7 +115,8 @@ mod tests {
 
     #[test]
     fn answers_of_one_kind_are_counted_together() {
-        let metrics = Metrics::new(&desk::Metrics::default(), Arc::default());
+        let consumers = Consumers { lags: Vec::new(), clock: Arc::new(desk::SystemClock) };
+        let metrics = Metrics::new(&desk::Metrics::default(), Arc::default(), consumers);
         let operation = Operation::new("GET /v1/orders");
         for (status, slug) in [(200, ""), (404, "not-found"), (200, "")] {
             operation.answered(&metrics, status, slug, Duration::from_millis(1));

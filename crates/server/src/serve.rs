@@ -19,6 +19,7 @@ use ::desk::{Clock, Desk, Hooks, Metrics, SystemClock, housekeeping, sweeper};
 use anyhow::Context;
 use chrono::TimeDelta;
 use consumers::Consumer;
+use events::Broker;
 use events::brokers::Address;
 use events::relay::{Lag, Relay};
 use gateway::repeats;
@@ -34,10 +35,12 @@ use crate::demo::{self, Demo};
 use crate::endpoints::{self, Endpoint, Endpoints};
 use crate::issued_keys::{Issuer, Issuing};
 use crate::listen::{Limits, Listening, Reserved};
+use crate::metrics::Consumers;
 use crate::provider_calls::polling::Polling;
 use crate::provider_calls::refunding::Refunding;
 use crate::provider_calls::{self, CallSettings};
 use crate::render::render;
+use crate::telemetry::traced_broker::TracedBroker;
 use crate::watch::{self, AuditSettings};
 use crate::webhooks::WebhookSettings;
 
@@ -201,6 +204,11 @@ impl Server {
 
         let metrics = Metrics::default();
         let lag = Arc::new(Lag::default());
+        let names: Vec<&str> = consumers.iter().map(|consumer| consumer.name()).collect();
+        let broker = broker.broker(&names, events_kept.to_std().unwrap_or_default())?;
+        let broker: Arc<dyn Broker> = Arc::new(TracedBroker(broker));
+        let lags = consumers.iter().map(|consumer| Arc::new(consumers::Lag::of(*consumer))).collect();
+        let consumers = Consumers { lags, clock: clock.clone() };
         let desk_settings = desk.clone();
         let desk =
             Desk::open(database.clone(), desk, clock.clone(), Arc::new(render), hooks, metrics.clone());
@@ -208,7 +216,7 @@ impl Server {
             desk.clone(),
             database.clone(),
             clock.clone(),
-            crate::metrics::Metrics::new(&metrics, lag.clone()),
+            crate::metrics::Metrics::new(&metrics, lag.clone(), consumers.clone()),
             endpoints,
             issuer,
             http,
@@ -223,9 +231,8 @@ impl Server {
         let sweeping =
             tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock.clone(), stop.clone()));
         let watching = tokio::spawn(watch::run(state.clone(), audit, stop.clone()));
-        let names: Vec<&str> = consumers.iter().map(|consumer| consumer.name()).collect();
-        let broker = broker.broker(&names, events_kept.to_std().unwrap_or_default())?;
-        let event_work = EventWork::start(&database, desk_settings, &clock, (&consumers, &broker), webhooks);
+        let lags = (consumers.lags.as_slice(), &broker);
+        let event_work = EventWork::start(&database, desk_settings, &clock, lags, webhooks);
         let relay = Relay {
             database: database.service_options().clone(),
             broker,

@@ -4,6 +4,7 @@
 //! - [`json_lines`]: an event as a line of JSON;
 //! - [`gathered`]: many lines, one write;
 //! - [`traces`]: the spans that are made, and what they tell;
+//! - [`traced_broker`]: those of an event on its way to its consumers;
 //! - [`otlp`]: sending them.
 //!
 //! Every line that is logged while a request is served has the request's id ([`request_id::current`]).
@@ -11,6 +12,7 @@
 pub mod gathered;
 pub mod json_lines;
 pub mod otlp;
+pub mod traced_broker;
 pub mod traces;
 
 use std::env;

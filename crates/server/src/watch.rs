@@ -1,15 +1,17 @@
 //! What is looked up for the metrics at intervals, so that `/metrics` asks the database nothing: payment alerts that wait
-//! for a decision, and, where it is configured, whether the books are right.
+//! for a decision, events and webhooks that have not arrived, and, where it is configured, whether the books are right.
 
 use std::time::Duration;
 
+use notifications::store::deliveries;
 use payment_callback::store::alerts;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::AppState;
+use crate::metrics::NotArrived;
 
-/// Between two counts of open alerts: as often as Prometheus usually asks.
+/// Between two counts of what waits: as often as Prometheus usually asks.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 
 /// How many differences are logged; all are counted.
@@ -28,21 +30,28 @@ pub struct AuditSettings {
 pub async fn run(state: AppState, settings: AuditSettings, stop: CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
-        () = count_alerts(&state) => {}
+        () = count(&state) => {}
         () = audit_books(&state, settings) => {}
     }
 }
 
-async fn count_alerts(state: &AppState) {
+async fn count(state: &AppState) {
     loop {
-        let pool = state.database.pool();
-        let counted = async { alerts::open_by_kind(pool, &client::store::all_client_ids(pool).await?).await };
-        match counted.await {
-            Ok(open) => state.metrics.note_alerts(&open),
-            Err(error) => tracing::debug!(%error, "cannot count the open alerts now"),
+        if let Err(error) = count_once(state).await {
+            tracing::debug!(%error, "cannot count what waits now");
         }
         sleep(COUNT_EVERY).await;
     }
+}
+
+async fn count_once(state: &AppState) -> sqlx::Result<()> {
+    let pool = state.database.pool();
+    let clients = client::store::all_client_ids(pool).await?;
+    state.metrics.note_alerts(&alerts::open_by_kind(pool, &clients).await?);
+    let set_aside = consumers::store::waiting_by_consumer(pool, &clients).await?;
+    let webhooks = deliveries::waiting(pool, &clients).await?;
+    state.metrics.note_not_arrived(&NotArrived { set_aside, webhooks });
+    Ok(())
 }
 
 async fn audit_books(state: &AppState, settings: AuditSettings) {

@@ -13,11 +13,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
-use futures::future::BoxFuture;
 use rdkafka::ClientConfig;
-use rdkafka::consumer::{CommitMode, Consumer, StreamConsumer};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, StreamConsumer};
+use rdkafka::error::KafkaResult;
 use rdkafka::message::{BorrowedMessage, Header, Message as _, OwnedHeaders};
 use rdkafka::producer::{FutureProducer, FutureRecord};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
@@ -38,6 +40,9 @@ pub const TOPIC: &str = "onefold";
 
 /// How long a cluster may take to accept an event, in milliseconds, all tries together.
 const ACCEPTED_WITHIN_MS: &str = "5000";
+
+/// How long a cluster may take to answer a question.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How many events of a partition wait in memory behind the one in hand, before no more are asked for.
 const BEHIND_MAX: usize = 64;
@@ -69,7 +74,19 @@ impl Kafka {
         configuration
     }
 
-    async fn publish_in_order(&self, messages: &[Message]) -> Result<(), BrokerFault> {
+    fn configuration_of(&self, consumer: &str) -> ClientConfig {
+        let mut configuration = self.configuration();
+        configuration
+            .set("group.id", format!("onefold-{consumer}"))
+            .set("enable.auto.commit", "false")
+            .set("auto.offset.reset", "earliest");
+        configuration
+    }
+}
+
+#[async_trait]
+impl Broker for Kafka {
+    async fn publish(&self, messages: &[Message]) -> Result<(), BrokerFault> {
         let open = || async {
             let mut configuration = self.configuration();
             configuration.set("acks", "all").set("enable.idempotence", "true");
@@ -99,35 +116,44 @@ impl Kafka {
         Ok(())
     }
 
-    fn subscription(&self, consumer: &str) -> Result<Taking, BrokerFault> {
-        let mut configuration = self.configuration();
-        configuration
-            .set("group.id", format!("onefold-{consumer}"))
-            .set("enable.auto.commit", "false")
-            .set("auto.offset.reset", "earliest");
+    async fn subscribe(&self, consumer: &str) -> Result<Box<dyn Subscription>, BrokerFault> {
+        let configuration = self.configuration_of(consumer);
         let consumer: StreamConsumer = configuration.create().map_err(fault)?;
         consumer.subscribe(&[TOPIC]).map_err(fault)?;
         let (tell, told) = mpsc::unbounded_channel();
         let consumer = Arc::new(consumer);
-        Ok(Taking { consumer, turns: Turns::default(), paused: HashMap::new(), tell, told })
+        Ok(Box::new(Taking { consumer, turns: Turns::default(), paused: HashMap::new(), tell, told }))
     }
+
+    async fn waiting(&self, consumer: &str) -> Result<u64, BrokerFault> {
+        let configuration = self.configuration_of(consumer);
+        spawn_blocking(move || behind(&configuration)).await.map_err(fault)?.map_err(fault)
+    }
+}
+
+/// How many events stand behind the places that a group has committed, in all partitions. It asks without becoming a member.
+fn behind(configuration: &ClientConfig) -> KafkaResult<u64> {
+    let asking: BaseConsumer = configuration.create()?;
+    let mut partitions = TopicPartitionList::new();
+    for topic in asking.fetch_metadata(Some(TOPIC), ANSWER_WITHIN)?.topics() {
+        for partition in topic.partitions() {
+            partitions.add_partition(TOPIC, partition.id());
+        }
+    }
+    let mut behind = 0;
+    for place in asking.committed_offsets(partitions, ANSWER_WITHIN)?.elements() {
+        let (first, end) = asking.fetch_watermarks(TOPIC, place.partition(), ANSWER_WITHIN)?;
+        let next = match place.offset() {
+            Offset::Offset(next) => next.max(first),
+            _ => first,
+        };
+        behind += u64::try_from(end - next).unwrap_or(0);
+    }
+    Ok(behind)
 }
 
 fn fault(what: impl ToString) -> BrokerFault {
     BrokerFault::new(NAME, what)
-}
-
-impl Broker for Kafka {
-    fn publish<'a>(&'a self, messages: &'a [Message]) -> BoxFuture<'a, Result<(), BrokerFault>> {
-        Box::pin(self.publish_in_order(messages))
-    }
-
-    fn subscribe<'a>(
-        &'a self,
-        consumer: &'a str,
-    ) -> BoxFuture<'a, Result<Box<dyn Subscription>, BrokerFault>> {
-        Box::pin(async move { Ok(Box::new(self.subscription(consumer)?) as Box<dyn Subscription>) })
-    }
 }
 
 impl fmt::Debug for Kafka {
@@ -144,13 +170,13 @@ struct Place {
 }
 
 impl Accept for Place {
-    fn accept(self) -> BoxFuture<'static, Result<(), BrokerFault>> {
+    async fn accept(self) -> Result<(), BrokerFault> {
         let commit = move || {
             let mut next = TopicPartitionList::new();
             next.add_partition_offset(TOPIC, self.partition, Offset::Offset(self.offset + 1))?;
             self.consumer.commit(&next, CommitMode::Sync)
         };
-        Box::pin(async move { spawn_blocking(commit).await.map_err(fault)?.map_err(fault) })
+        spawn_blocking(commit).await.map_err(fault)?.map_err(fault)
     }
 }
 
@@ -210,21 +236,20 @@ fn held(consumer: &Arc<StreamConsumer>, delivered: &BorrowedMessage<'_>) -> Opti
     }
 }
 
+#[async_trait]
 impl Subscription for Taking {
-    fn next(&mut self) -> BoxFuture<'_, Result<Delivery, BrokerFault>> {
-        Box::pin(async move {
-            loop {
-                let turn = tokio::select! {
-                    told = self.told.recv() => self.told(told.expect("this holds a sender"))?,
-                    delivered = self.consumer.recv() => {
-                        let held = held(&self.consumer, &delivered.map_err(fault)?);
-                        self.arrived(held)?
-                    }
-                };
-                if let Some(held) = turn {
-                    return Ok(held.delivery(self.tell.clone()));
+    async fn next(&mut self) -> Result<Delivery, BrokerFault> {
+        loop {
+            let turn = tokio::select! {
+                told = self.told.recv() => self.told(told.expect("this holds a sender"))?,
+                delivered = self.consumer.recv() => {
+                    let held = held(&self.consumer, &delivered.map_err(fault)?);
+                    self.arrived(held)?
                 }
+            };
+            if let Some(held) = turn {
+                return Ok(held.delivery(self.tell.clone()));
             }
-        })
+        }
     }
 }

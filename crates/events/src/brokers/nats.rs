@@ -23,8 +23,9 @@ use async_nats::jetstream::message::{AckKind, PublishMessage};
 use async_nats::jetstream::stream::{Config as StreamConfig, StorageType, Stream};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions, ServerAddr};
+use async_trait::async_trait;
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::try_join_all;
 use futures::stream::{BoxStream, select_all};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -109,8 +110,11 @@ impl Nats {
         };
         context.get_or_create_stream(configuration).await.map_err(fault)
     }
+}
 
-    async fn publish_in_order(&self, messages: &[Message]) -> Result<(), BrokerFault> {
+#[async_trait]
+impl Broker for Nats {
+    async fn publish(&self, messages: &[Message]) -> Result<(), BrokerFault> {
         let context = self.context().await?;
         if !self.has_stream.load(Ordering::Relaxed) {
             self.stream(&context).await?;
@@ -133,7 +137,7 @@ impl Nats {
         Ok(())
     }
 
-    async fn subscription(&self, consumer: &str) -> Result<Taking, BrokerFault> {
+    async fn subscribe(&self, consumer: &str) -> Result<Box<dyn Subscription>, BrokerFault> {
         let context = self.context().await?;
         let stream = self.stream(&context).await?;
         let mut partitions = Vec::new();
@@ -142,13 +146,21 @@ impl Nats {
             let deliveries = taking.stream().heartbeat(HEARTBEAT).messages().await.map_err(fault)?;
             partitions.push(deliveries.map(|delivered| delivered.map_err(fault)).boxed());
         }
-        Ok(Taking { deliveries: select_all(partitions).boxed() })
+        Ok(Box::new(Taking { deliveries: select_all(partitions).boxed() }))
+    }
+
+    async fn waiting(&self, consumer: &str) -> Result<u64, BrokerFault> {
+        let stream = self.stream(&self.context().await?).await?;
+        let asked = (0..PARTITIONS).map(|partition| stream.consumer_info(name_of(consumer, partition)));
+        let partitions = try_join_all(asked).await.map_err(fault)?;
+        let waiting = partitions.iter().map(|info| info.num_pending + info.num_ack_pending as u64);
+        Ok(waiting.sum())
     }
 }
 
 /// The events of a partition that a consumer has not acknowledged, one at a time.
 async fn durable(stream: &Stream, consumer: &str, partition: u32) -> Result<Consumer<Pull>, BrokerFault> {
-    let name = format!("{consumer}-{partition}");
+    let name = name_of(consumer, partition);
     let configuration = Pull {
         durable_name: Some(name.clone()),
         ack_policy: AckPolicy::Explicit,
@@ -158,6 +170,11 @@ async fn durable(stream: &Stream, consumer: &str, partition: u32) -> Result<Cons
         ..Pull::default()
     };
     stream.get_or_create_consumer(&name, configuration).await.map_err(fault)
+}
+
+/// The name of a consumer's part that has the events of this partition.
+fn name_of(consumer: &str, partition: u32) -> String {
+    format!("{consumer}-{partition}")
 }
 
 /// Where an event is published, such as `onefold.7.0191….order.paid.v1`.
@@ -188,19 +205,6 @@ fn fault(what: impl ToString) -> BrokerFault {
     BrokerFault::new(NAME, what)
 }
 
-impl Broker for Nats {
-    fn publish<'a>(&'a self, messages: &'a [Message]) -> BoxFuture<'a, Result<(), BrokerFault>> {
-        Box::pin(self.publish_in_order(messages))
-    }
-
-    fn subscribe<'a>(
-        &'a self,
-        consumer: &'a str,
-    ) -> BoxFuture<'a, Result<Box<dyn Subscription>, BrokerFault>> {
-        Box::pin(async move { Ok(Box::new(self.subscription(consumer).await?) as Box<dyn Subscription>) })
-    }
-}
-
 impl fmt::Debug for Nats {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Nats").field("servers", &self.servers.len()).finish_non_exhaustive()
@@ -212,67 +216,55 @@ struct Taking {
     deliveries: BoxStream<'static, Result<jetstream::Message, BrokerFault>>,
 }
 
+#[async_trait]
 impl Subscription for Taking {
-    fn next(&mut self) -> BoxFuture<'_, Result<Delivery, BrokerFault>> {
-        Box::pin(async move {
-            loop {
-                let delivered =
-                    self.deliveries.next().await.ok_or_else(|| fault("the subscription has ended"))??;
-                match Message::read(delivered.payload.clone()) {
-                    Ok(message) => {
-                        let delivered_before = delivered.info().map_or(1, |info| info.delivered);
-                        let attempt = u32::try_from(delivered_before).unwrap_or(u32::MAX);
-                        return Ok(Delivery::new(message, attempt, Box::new(AtConsumer(delivered))));
-                    }
-                    Err(error) => {
-                        tracing::warn!(subject = %delivered.subject, %error, "a message of the stream is passed over");
-                        delivered.ack_with(AckKind::Term).await.map_err(fault)?;
-                    }
+    async fn next(&mut self) -> Result<Delivery, BrokerFault> {
+        loop {
+            let delivered =
+                self.deliveries.next().await.ok_or_else(|| fault("the subscription has ended"))??;
+            match Message::read(delivered.payload.clone()) {
+                Ok(message) => {
+                    let delivered_before = delivered.info().map_or(1, |info| info.delivered);
+                    let attempt = u32::try_from(delivered_before).unwrap_or(u32::MAX);
+                    return Ok(Delivery::new(message, attempt, Box::new(AtConsumer(delivered))));
+                }
+                Err(error) => {
+                    tracing::warn!(subject = %delivered.subject, %error, "a message of the stream is passed over");
+                    delivered.ack_with(AckKind::Term).await.map_err(fault)?;
                 }
             }
-        })
+        }
     }
 }
 
 /// An event that a consumer has in hand. Dropped without a word, it is delivered again after [`ACK_WAIT`].
 struct AtConsumer(jetstream::Message);
 
+#[async_trait]
 impl Acknowledge for AtConsumer {
-    fn ack(self: Box<Self>) -> BoxFuture<'static, Result<(), BrokerFault>> {
-        Box::pin(async move {
-            // With an answer: an acknowledgement that is lost costs a delivery.
-            timeout(ANSWER_WITHIN, self.0.double_ack())
-                .await
-                .map_err(|_| fault("an acknowledgement was not answered"))?
-                .map_err(fault)
-        })
+    async fn ack(self: Box<Self>) -> Result<(), BrokerFault> {
+        // With an answer: an acknowledgement that is lost costs a delivery.
+        timeout(ANSWER_WITHIN, self.0.double_ack())
+            .await
+            .map_err(|_| fault("an acknowledgement was not answered"))?
+            .map_err(fault)
     }
 
-    fn retry_after(self: Box<Self>, pause: Duration) -> BoxFuture<'static, Result<(), BrokerFault>> {
-        Box::pin(async move { self.0.ack_with(AckKind::Nak(Some(pause))).await.map_err(fault) })
+    async fn retry_after(self: Box<Self>, pause: Duration) -> Result<(), BrokerFault> {
+        self.0.ack_with(AckKind::Nak(Some(pause))).await.map_err(fault)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use client::ClientId;
     use uuid::Uuid;
 
     use super::*;
-    use crate::EventId;
+    use crate::message::tests::message;
 
     #[test]
     fn a_subject_names_partition_client_and_type() {
-        let message = Message {
-            id: EventId(Uuid::nil()),
-            client_id: ClientId(Uuid::nil()),
-            event_type: "onefold.order.paid.v1".to_owned(),
-            subject: "order/00000000-0000-0000-0000-000000000003".to_owned(),
-            sequence: 1,
-            body: Bytes::new(),
-            traceparent: None,
-        };
+        let message = message("order/00000000-0000-0000-0000-000000000003", 1);
         assert_eq!(subject(&message), "onefold.4.00000000-0000-0000-0000-000000000000.order.paid.v1");
     }
 

@@ -14,8 +14,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::StreamExt;
-use futures::future::BoxFuture;
 use lapin::message::Delivery as Delivered;
 use lapin::options::{
     BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicPublishOptions, BasicQosOptions,
@@ -104,8 +104,11 @@ impl RabbitMq {
         in_time(channel.confirm_select(ConfirmSelectOptions::default())).await?;
         Ok(Publishing { channel, _connection: connection })
     }
+}
 
-    async fn publish_in_order(&self, messages: &[Message]) -> Result<(), BrokerFault> {
+#[async_trait]
+impl Broker for RabbitMq {
+    async fn publish(&self, messages: &[Message]) -> Result<(), BrokerFault> {
         let mut idle = self.publishing.lock().await;
         // Taken out, so that a fault, or whoever loses patience, leaves none behind with half a batch on its way.
         let publishing = match idle.take().filter(|publishing| publishing.channel.status().connected()) {
@@ -135,7 +138,7 @@ impl RabbitMq {
         Ok(())
     }
 
-    async fn subscription(&self, consumer: &str) -> Result<Taking, BrokerFault> {
+    async fn subscribe(&self, consumer: &str) -> Result<Box<dyn Subscription>, BrokerFault> {
         let connection = self.connection().await?;
         declare_exchange(&connection).await?;
         declare_queue(&connection, consumer).await?;
@@ -151,7 +154,18 @@ impl RabbitMq {
         let deliveries = in_time(consuming).await?;
         let (tell, told) = mpsc::unbounded_channel();
         let open = Some((connection, deliveries));
-        Ok(Taking { open, turns: Turns::default(), tell, told })
+        Ok(Box::new(Taking { open, turns: Turns::default(), tell, told }))
+    }
+
+    /// Those that are in the queue. What the active subscription has in hand is not among them: [`IN_HAND_MAX`] at most.
+    async fn waiting(&self, consumer: &str) -> Result<u64, BrokerFault> {
+        let connection = self.connection().await?;
+        let channel = in_time(connection.create_channel()).await?;
+        let looking = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::durable() };
+        let queue =
+            in_time(channel.queue_declare(queue_of(consumer), looking, FieldTable::default())).await?;
+        in_time(connection.close(CLOSED_WELL, "done".into())).await?;
+        Ok(queue.message_count().into())
     }
 }
 
@@ -234,19 +248,6 @@ fn fault(what: impl ToString) -> BrokerFault {
     BrokerFault::new(NAME, what)
 }
 
-impl Broker for RabbitMq {
-    fn publish<'a>(&'a self, messages: &'a [Message]) -> BoxFuture<'a, Result<(), BrokerFault>> {
-        Box::pin(self.publish_in_order(messages))
-    }
-
-    fn subscribe<'a>(
-        &'a self,
-        consumer: &'a str,
-    ) -> BoxFuture<'a, Result<Box<dyn Subscription>, BrokerFault>> {
-        Box::pin(async move { Ok(Box::new(self.subscription(consumer).await?) as Box<dyn Subscription>) })
-    }
-}
-
 impl fmt::Debug for RabbitMq {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("RabbitMq").field("host", &self.uri.authority.host).finish_non_exhaustive()
@@ -254,13 +255,11 @@ impl fmt::Debug for RabbitMq {
 }
 
 impl Accept for Acker {
-    fn accept(self) -> BoxFuture<'static, Result<(), BrokerFault>> {
-        Box::pin(async move {
-            match self.ack(BasicAckOptions::default()).await.map_err(fault)? {
-                true => Ok(()),
-                false => Err(fault("the connection was lost before the acknowledgement")),
-            }
-        })
+    async fn accept(self) -> Result<(), BrokerFault> {
+        match self.ack(BasicAckOptions::default()).await.map_err(fault)? {
+            true => Ok(()),
+            false => Err(fault("the connection was lost before the acknowledgement")),
+        }
     }
 }
 
@@ -311,23 +310,22 @@ async fn held(delivered: Delivered) -> Result<Option<Held<Acker>>, BrokerFault> 
     }
 }
 
+#[async_trait]
 impl Subscription for Taking {
-    fn next(&mut self) -> BoxFuture<'_, Result<Delivery, BrokerFault>> {
-        Box::pin(async move {
-            loop {
-                let (_, deliveries) = self.open.as_mut().expect("it is not dropped");
-                let turn = tokio::select! {
-                    told = self.told.recv() => self.turns.told(told.expect("this holds a sender")),
-                    delivered = deliveries.next() => {
-                        let delivered = delivered.ok_or_else(|| fault("the subscription has ended"))?;
-                        let held = held(delivered.map_err(fault)?).await?;
-                        held.and_then(|held| self.turns.arrived(held))
-                    }
-                };
-                if let Some(held) = turn {
-                    return Ok(held.delivery(self.tell.clone()));
+    async fn next(&mut self) -> Result<Delivery, BrokerFault> {
+        loop {
+            let (_, deliveries) = self.open.as_mut().expect("it is not dropped");
+            let turn = tokio::select! {
+                told = self.told.recv() => self.turns.told(told.expect("this holds a sender")),
+                delivered = deliveries.next() => {
+                    let delivered = delivered.ok_or_else(|| fault("the subscription has ended"))?;
+                    let held = held(delivered.map_err(fault)?).await?;
+                    held.and_then(|held| self.turns.arrived(held))
                 }
+            };
+            if let Some(held) = turn {
+                return Ok(held.delivery(self.tell.clone()));
             }
-        })
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::sleep;
@@ -19,7 +19,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(600);
 /// How a server is told that an event is done with.
 pub(super) trait Accept: Send + Sync + 'static {
     /// Tells it.
-    fn accept(self) -> BoxFuture<'static, Result<(), BrokerFault>>;
+    fn accept(self) -> impl Future<Output = Result<(), BrokerFault>> + Send;
 }
 
 /// An event that the server has delivered and that is not acknowledged.
@@ -108,20 +108,17 @@ struct AtConsumer<A> {
     tell: UnboundedSender<Told<A>>,
 }
 
+#[async_trait]
 impl<A: Accept> Acknowledge for AtConsumer<A> {
-    fn ack(mut self: Box<Self>) -> BoxFuture<'static, Result<(), BrokerFault>> {
-        let held = self.held.take();
-        let tell = self.tell.clone();
-        Box::pin(async move {
-            let Some(held) = held else { return Ok(()) };
-            let accepted = held.accept.accept().await;
-            // The subscription may have ended.
-            let _ = tell.send(Told::Done(held.turn));
-            accepted
-        })
+    async fn ack(mut self: Box<Self>) -> Result<(), BrokerFault> {
+        let Some(held) = self.held.take() else { return Ok(()) };
+        let accepted = held.accept.accept().await;
+        // The subscription may have ended.
+        let _ = self.tell.send(Told::Done(held.turn));
+        accepted
     }
 
-    fn retry_after(mut self: Box<Self>, pause: Duration) -> BoxFuture<'static, Result<(), BrokerFault>> {
+    async fn retry_after(mut self: Box<Self>, pause: Duration) -> Result<(), BrokerFault> {
         if let Some(held) = self.held.take() {
             let tell = self.tell.clone();
             tokio::spawn(async move {
@@ -129,7 +126,7 @@ impl<A: Accept> Acknowledge for AtConsumer<A> {
                 let _ = tell.send(Told::Again(held.again()));
             });
         }
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 }
 
@@ -144,32 +141,19 @@ impl<A> Drop for AtConsumer<A> {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use client::ClientId;
-    use uuid::Uuid;
-
     use super::*;
-    use crate::EventId;
+    use crate::message::tests::message;
 
     struct Nobody;
 
     impl Accept for Nobody {
-        fn accept(self) -> BoxFuture<'static, Result<(), BrokerFault>> {
-            Box::pin(async { Ok(()) })
+        async fn accept(self) -> Result<(), BrokerFault> {
+            Ok(())
         }
     }
 
     fn held(subject: &str, sequence: i64) -> Held<Nobody> {
-        let message = Message {
-            id: EventId(Uuid::nil()),
-            client_id: ClientId(Uuid::nil()),
-            event_type: "onefold.order.paid.v1".to_owned(),
-            subject: subject.to_owned(),
-            sequence,
-            body: Bytes::new(),
-            traceparent: None,
-        };
-        Held { message, attempt: 1, turn: subject.to_owned(), accept: Nobody }
+        Held { message: message(subject, sequence), attempt: 1, turn: subject.to_owned(), accept: Nobody }
     }
 
     fn told(held: Option<Held<Nobody>>) -> Option<(i64, u32)> {

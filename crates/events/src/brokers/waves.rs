@@ -27,24 +27,8 @@ pub fn waves(messages: &[Message]) -> Vec<Vec<&Message>> {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use client::ClientId;
-    use uuid::Uuid;
-
     use super::*;
-    use crate::EventId;
-
-    fn message(subject: &str, sequence: i64) -> Message {
-        Message {
-            id: EventId(Uuid::nil()),
-            client_id: ClientId(Uuid::nil()),
-            event_type: "onefold.order.paid.v1".to_owned(),
-            subject: subject.to_owned(),
-            sequence,
-            body: Bytes::new(),
-            traceparent: None,
-        }
-    }
+    use crate::message::tests::message;
 
     #[test]
     fn a_wave_has_one_event_of_a_thing_and_the_next_wave_the_next() {

@@ -18,6 +18,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("FAILED", FAILED),
     ("REPLAY", REPLAY),
     ("DEAD", DEAD),
+    ("WAITING", WAITING),
     ("PRUNE", PRUNE),
 ];
 
@@ -49,11 +50,24 @@ pub fn bind_inserts(arguments: &mut PgArguments, deliveries: &[WebhookDelivery])
 }
 
 /// A turn: the delivery is due again at `$5`, whatever becomes of whoever has taken it. What somebody else is taking at this
-/// moment is passed over.
+/// moment is passed over. The first `$6` endpoints that have something due get one, in the order in which they are asked for.
 const CLAIM: &str = "
-    WITH due AS (
+    WITH wanted AS (
+        SELECT e.client_id, e.endpoint_id
+        FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS e (client_id, endpoint_id, place)
+        WHERE EXISTS (
+            SELECT
+            FROM webhook_deliveries w
+            WHERE w.client_id = e.client_id
+              AND w.endpoint_id = e.endpoint_id
+              AND w.status = 'due'
+              AND w.next_attempt_at <= $3
+        )
+        ORDER BY e.place
+        LIMIT $6
+    ), due AS (
         SELECT d.client_id, d.endpoint_id, d.event_id
-        FROM unnest($1::uuid[], $2::uuid[]) AS e (client_id, endpoint_id)
+        FROM wanted e
         CROSS JOIN LATERAL (
             SELECT w.client_id, w.endpoint_id, w.event_id
             FROM webhook_deliveries w
@@ -86,8 +100,10 @@ pub struct Turn {
 /// Which deliveries are looked for.
 #[derive(Clone, Debug)]
 pub struct Wanted<'w> {
-    /// Of these endpoints.
+    /// Of these endpoints, those first that shall have their turns first.
     pub endpoints: &'w [(ClientId, EndpointId)],
+    /// Of so many of them at most.
+    pub endpoints_max: i64,
     /// The time.
     pub now: DateTime<Utc>,
     /// How many of each endpoint at most.
@@ -105,7 +121,8 @@ pub async fn claim(db: impl PgExecutor<'_>, wanted: Wanted<'_>) -> sqlx::Result<
         .bind(endpoints)
         .bind(wanted.now)
         .bind(wanted.of_each_max)
-        .bind(wanted.again_at);
+        .bind(wanted.again_at)
+        .bind(wanted.endpoints_max);
     query.fetch_all(db).await?.iter().map(turn_from).collect()
 }
 
@@ -260,6 +277,47 @@ pub async fn dead(db: impl PgExecutor<'_>, client: ClientId, limit: i64) -> sqlx
             })
         })
         .collect()
+}
+
+const WAITING: &str = "
+    SELECT (
+        SELECT count(*)
+        FROM webhook_endpoints e
+        CROSS JOIN LATERAL (
+            SELECT
+            FROM webhook_deliveries
+            WHERE client_id = e.client_id
+              AND endpoint_id = e.endpoint_id
+              AND status = 'due'
+            LIMIT 10000
+        ) AS w
+        WHERE e.client_id = ANY($1::uuid[])
+          AND e.status = 'active'
+    ) AS due, (
+        SELECT count(*)
+        FROM unnest($1::uuid[]) AS c (client_id)
+        CROSS JOIN LATERAL (
+            SELECT
+            FROM webhook_deliveries
+            WHERE client_id = c.client_id
+              AND status = 'dead'
+            LIMIT 10000
+        ) AS w
+    ) AS dead";
+
+/// How many deliveries have not arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, sqlx::FromRow)]
+pub struct Waiting {
+    /// Those that will be tried, now or later: of endpoints that are called, 10,000 of each at most.
+    pub due: i64,
+    /// Those that were given up: 10,000 of each client at most.
+    pub dead: i64,
+}
+
+/// How many deliveries of these clients have not arrived.
+pub async fn waiting(db: impl PgExecutor<'_>, clients: &[ClientId]) -> sqlx::Result<Waiting> {
+    let clients: Vec<Uuid> = clients.iter().map(|client| client.0).collect();
+    sqlx::query_as(WAITING).bind(clients).fetch_one(db).await
 }
 
 const PRUNE: &str = "

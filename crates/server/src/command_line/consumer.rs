@@ -105,6 +105,9 @@ async fn replay(consuming: &Consuming, name: &str, only: Option<Uuid>) -> anyhow
         Ok(())
     })
     .await?;
+    if let (Some(id), 0) = (only, taken + left) {
+        bail!("no event {id} of this client is set aside: `onefold consumer aside` lists those that are");
+    }
     tell(&format!("{taken} events were taken, {left} are still set aside"));
     Ok(())
 }

@@ -2,15 +2,18 @@
 //!
 //! A request is a span, a child of its caller's where it has a `traceparent` ([Trace Context](https://www.w3.org/TR/trace-context/)).
 //! Below it are the desk's work and what providers are asked, which get a `traceparent` too; and the events that follow
-//! carry it on. Where no collector is configured nothing listens to these spans: to make one is then a look at one flag.
+//! carry it on, to where they are published, to their consumers, and to the endpoints of clients that are told. Where no collector is configured nothing listens to these spans: to make one is then a look at one flag.
 //!
 //! Attributes are named as [OpenTelemetry's conventions](https://opentelemetry.io/docs/specs/semconv/http/http-spans/)
 //! name them, and those of the service begin with `onefold`. No body, no key, no amount and no path with an id is one.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use desk::{Answered, Desk, Reply};
+use events::Message;
 use http::{HeaderMap, HeaderName};
+use notifications::WebhookDelivery;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::TraceContextExt;
 use opentelemetry_http::{HeaderExtractor, HeaderInjector};
@@ -54,7 +57,7 @@ pub fn answered(span: &Span, status: u16, outcome: &str) {
     span.record("http.response.status_code", status);
     span.record("onefold.outcome", outcome);
     if status >= 500 {
-        span.record("otel.status_code", "error");
+        failed(span);
     }
 }
 
@@ -75,8 +78,64 @@ pub fn of_provider_request(provider: &'static str, what: &'static str) -> Span {
 pub fn asked(span: &Span, fault: Option<&'static str>) {
     span.record("onefold.outcome", fault.unwrap_or("answered"));
     if fault.is_some() {
-        span.record("otel.status_code", "error");
+        failed(span);
     }
+}
+
+/// The span of an event's publishing. Like those of the other steps on its way it is a part of the trace that the event belongs
+/// to; an event that belongs to none has no spans.
+pub fn of_publishing(message: &Message) -> Span {
+    of_event("publish", "producer", &message.event_type, message.traceparent.as_deref())
+}
+
+/// The span of an event at a consumer.
+pub fn of_consuming(consumer: &str, message: &Message) -> Span {
+    of_event(consumer, "consumer", &message.event_type, message.traceparent.as_deref())
+}
+
+/// The span of a webhook's attempt.
+pub fn of_webhook(delivery: &WebhookDelivery) -> Span {
+    of_event("webhook", "client", &delivery.event_type, delivery.traceparent.as_deref())
+}
+
+fn of_event(step: &str, kind: &str, event_type: &str, traceparent: Option<&str>) -> Span {
+    let Some(traceparent) = traceparent else { return Span::none() };
+    let span = info_span!(
+        target: TARGET,
+        "event",
+        otel.name = format_args!("{step} {event_type}"),
+        otel.kind = kind,
+        otel.status_code = Empty,
+        http.response.status_code = Empty,
+        onefold.event_type = event_type,
+        onefold.outcome = Empty,
+    );
+    if !span.is_disabled() {
+        let carried = HashMap::from([(TRACEPARENT.as_str().to_owned(), traceparent.to_owned())]);
+        // It fails where nothing listens to the span, and then there is nothing to be a part of.
+        let _ = span.set_parent(TraceContextPropagator::new().extract(&carried));
+    }
+    span
+}
+
+/// Notes what a consumer said of an event.
+pub fn consumed(span: &Span, outcome: &'static str) {
+    span.record("onefold.outcome", outcome);
+}
+
+/// Notes what an attempt at a webhook came to.
+pub fn told(span: &Span, status: Option<u16>, is_taken: bool) {
+    if let Some(status) = status {
+        span.record("http.response.status_code", status);
+    }
+    if !is_taken {
+        failed(span);
+    }
+}
+
+/// Notes that what a span is of has failed.
+pub fn failed(span: &Span) {
+    span.record("otel.status_code", "error");
 }
 
 /// Asks the desk for an effect, in a span of its own, which the events that follow carry on.

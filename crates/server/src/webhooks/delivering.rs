@@ -1,7 +1,8 @@
 //! Whose turn it is, and what follows from each attempt.
 //!
-//! An endpoint that is slow or away costs the others nothing: few of its deliveries are under way at once, and after some
-//! failures in a row it is left alone for a while, with all that is due to it.
+//! An endpoint that is slow or away costs the others little: few of its deliveries are under way at once, those endpoints come
+//! first that have waited longest for a turn, and after some failures in a row one is left alone for a while, with all that is due
+//! to it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,10 +18,12 @@ use sqlx::PgPool;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::WebhookSettings;
 use super::sending::{Attempt, Sender};
 use crate::provider_calls::circuit::Circuit;
+use crate::telemetry::traces;
 
 /// Deliveries of one endpoint under way at once, in each server.
 const OF_ENDPOINT_MAX: usize = 8;
@@ -62,6 +65,8 @@ struct Parts {
 struct Line {
     is_busy: bool,
     circuit: Circuit,
+    /// When it had its last turn.
+    turn_at: Option<Instant>,
 }
 
 impl Delivering {
@@ -119,19 +124,21 @@ impl Delivering {
         let mut begun = 0;
         // Of an endpoint that has failed lately one is tried, and of the others some.
         for of_each_max in [OF_ENDPOINT_MAX, 1] {
-            let free: Vec<&Arc<Endpoint>> = endpoints
+            let places = parts.places.available_permits();
+            let mut free: Vec<&Arc<Endpoint>> = endpoints
                 .iter()
                 .filter(|endpoint| parts.allowance(endpoint.id, now) == of_each_max)
-                .take(parts.places.available_permits())
                 .collect();
-            if free.is_empty() {
+            if places == 0 || free.is_empty() {
                 continue;
             }
+            free.sort_by_cached_key(|endpoint| parts.with_line(endpoint.id, |line| line.turn_at));
             let keys: Vec<(ClientId, EndpointId)> =
                 free.iter().map(|endpoint| (endpoint.client_id, endpoint.id)).collect();
             let attempt = TimeDelta::from_std(parts.settings.timeout).unwrap_or(TURN_LASTS);
             let wanted = Wanted {
                 endpoints: &keys,
+                endpoints_max: i64::try_from(places).expect("a small number"),
                 now,
                 of_each_max: i64::try_from(of_each_max).expect("a small number"),
                 again_at: now + attempt + TURN_LASTS,
@@ -160,7 +167,11 @@ impl Delivering {
 
     async fn attempt(&self, endpoint: &Endpoint, turn: &Turn) {
         let parts = &self.0;
-        let attempt = parts.sender.send(endpoint, &turn.delivery, parts.clock.now()).await;
+        let span = traces::of_webhook(&turn.delivery);
+        let sending = parts.sender.send(endpoint, &turn.delivery, parts.clock.now());
+        let attempt = sending.instrument(span.clone()).await;
+        traces::told(&span, attempt.status(), matches!(attempt, Attempt::Taken(_)));
+        drop(span);
         let now = parts.clock.now();
         parts.note(endpoint, &attempt, now);
         let noted = match attempt {
@@ -225,7 +236,10 @@ impl Parts {
     }
 
     fn set_busy(&self, endpoint: EndpointId, is_busy: bool) {
-        self.with_line(endpoint, |line| line.is_busy = is_busy);
+        self.with_line(endpoint, |line| {
+            line.is_busy = is_busy;
+            line.turn_at = Some(Instant::now());
+        });
     }
 
     /// What the endpoint answers about one event says nothing of the next; that it does not answer does.

@@ -19,6 +19,7 @@ use notifications::{Endpoint, EndpointUrl, Reach, WebhookDelivery};
 use tokio::time::timeout;
 
 use super::resolving::Resolver;
+use crate::telemetry::traces;
 
 /// So much of an answer's body is read, to use the connection again; of a longer one the connection is closed.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
@@ -61,6 +62,15 @@ pub enum Attempt {
 impl Attempt {
     fn failed(fault: String) -> Self {
         Self::Failed { status: None, retry_after: None, fault }
+    }
+
+    /// What the endpoint answered, if it did.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Taken(status) => Some(*status),
+            Self::Gone => Some(StatusCode::GONE.as_u16()),
+            Self::Failed { status, .. } => *status,
+        }
     }
 }
 
@@ -127,7 +137,8 @@ fn request(
         .header("webhook-signature", sign(&endpoint.secrets, &id, now, &delivery.body))
         .header("webhook-timestamp", now.timestamp().to_string())
         .header("webhook-id", id);
-    if let Some(traceparent) = &delivery.traceparent {
+    // The span of this attempt; where nothing listens to that, what the event was caused in.
+    if let Some(traceparent) = traces::traceparent().or_else(|| delivery.traceparent.clone()) {
         request = request.header("traceparent", traceparent);
     }
     request.body(Full::new(Bytes::from(delivery.body.clone())))

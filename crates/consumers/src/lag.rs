@@ -1,0 +1,213 @@
+//! How far a consumer is behind, for whoever watches it.
+//!
+//! Two numbers tell it. How many events wait, the broker knows, and is asked now and then. How old the oldest of them is, no
+//! broker can say alike; but the oldest are in hand, somewhere, wherever a consumer takes events at all. So each process tells
+//! the age of the oldest that it has in hand itself.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use events::{Broker, EventId};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::taking::{Came, Consumer};
+
+/// Between two questions to the broker: as often as Prometheus usually asks.
+const COUNT_EVERY: Duration = Duration::from_secs(15);
+
+/// An event that is to be delivered again counts as in hand until so long after it was due: by then it is, here or in another
+/// process.
+const COMES_WITHIN: TimeDelta = TimeDelta::seconds(20);
+
+/// What became of an event that was delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It was taken, now or before.
+    Taken,
+    /// It is to come again.
+    Again,
+    /// It was set aside.
+    SetAside,
+}
+
+impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Self; 3] = [Self::Taken, Self::Again, Self::SetAside];
+
+    /// The word for it among the metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Taken => "taken",
+            Self::Again => "again",
+            Self::SetAside => "set_aside",
+        }
+    }
+}
+
+impl From<&Came> for Outcome {
+    fn from(came: &Came) -> Self {
+        match came {
+            Came::Taken => Self::Taken,
+            Came::Later(_) => Self::Again,
+            Came::Never(..) => Self::SetAside,
+        }
+    }
+}
+
+/// What is known of a consumer in this process.
+#[derive(Debug)]
+pub struct Lag {
+    consumer: Consumer,
+    waiting: AtomicU64,
+    outcomes: [AtomicU64; Outcome::ALL.len()],
+    in_hand: Mutex<HashMap<EventId, InHand>>,
+}
+
+/// An event that was delivered and is not done with.
+#[derive(Clone, Copy, Debug)]
+struct InHand {
+    made_at: DateTime<Utc>,
+    /// Until when it counts as in hand, if it is to be delivered again, here or elsewhere.
+    until: Option<DateTime<Utc>>,
+}
+
+impl Lag {
+    /// Nothing is known yet.
+    pub fn of(consumer: Consumer) -> Self {
+        Self {
+            consumer,
+            waiting: AtomicU64::default(),
+            outcomes: Default::default(),
+            in_hand: Mutex::default(),
+        }
+    }
+
+    /// Whose lag it is.
+    pub fn consumer(&self) -> Consumer {
+        self.consumer
+    }
+
+    /// How many events are published and not acknowledged, as the broker said some seconds ago.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// How many deliveries came to this.
+    pub fn deliveries(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize].load(Ordering::Relaxed)
+    }
+
+    /// The age of the oldest event that this process has in hand; zero if it has none.
+    pub fn oldest_age(&self, now: DateTime<Utc>) -> Duration {
+        let mut in_hand = self.in_hand();
+        in_hand.retain(|_, event| event.until.is_none_or(|until| now < until));
+        let oldest = in_hand.values().map(|event| event.made_at).min();
+        oldest.and_then(|made_at| (now - made_at).to_std().ok()).unwrap_or_default()
+    }
+
+    /// Notes that an event was delivered.
+    pub(crate) fn delivered(&self, event: EventId, now: DateTime<Utc>) {
+        let came = InHand { made_at: made_at(event).unwrap_or(now), until: None };
+        self.in_hand().entry(event).or_insert(came).until = None;
+    }
+
+    /// Notes what became of it.
+    pub(crate) fn came(&self, event: EventId, came: &Came, now: DateTime<Utc>) {
+        self.outcomes[Outcome::from(came) as usize].fetch_add(1, Ordering::Relaxed);
+        let mut in_hand = self.in_hand();
+        match came {
+            Came::Later(pause) => {
+                if let Some(event) = in_hand.get_mut(&event) {
+                    event.until = Some(now + *pause + COMES_WITHIN);
+                }
+            }
+            Came::Taken | Came::Never(..) => drop(in_hand.remove(&event)),
+        }
+    }
+
+    fn in_hand(&self) -> MutexGuard<'_, HashMap<EventId, InHand>> {
+        // A panic while it is held leaves a list that is as good as it was.
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When an event was made: its id begins with that, unless it is an id of another kind.
+fn made_at(event: EventId) -> Option<DateTime<Utc>> {
+    let (seconds, nanos) = event.0.get_timestamp()?.to_unix();
+    DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanos)
+}
+
+/// Asks the broker now and then how many events wait for the consumer, until `stop`. While it does not answer, the last count
+/// stands.
+pub async fn count(lag: Arc<Lag>, broker: Arc<dyn Broker>, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        match broker.waiting(lag.consumer.name()).await {
+            Ok(waiting) => lag.waiting.store(waiting, Ordering::Relaxed),
+            Err(error) => {
+                tracing::debug!(consumer = lag.consumer.name(), %error, "the broker does not say how many events wait");
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = sleep(COUNT_EVERY) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::{NoContext, Timestamp, Uuid};
+
+    use super::*;
+    use crate::Reason;
+
+    const AGAIN_IN: Duration = Duration::from_secs(30);
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + seconds, 0).expect("a time")
+    }
+
+    fn made(at: DateTime<Utc>) -> EventId {
+        EventId(Uuid::new_v7(Timestamp::from_unix(NoContext, at.timestamp().unsigned_abs(), 0)))
+    }
+
+    #[test]
+    fn the_oldest_event_in_hand_tells_the_age_until_it_is_done_with() {
+        let lag = Lag::of(Consumer::ReadModel);
+        assert_eq!(lag.oldest_age(at(0)), Duration::ZERO);
+        let (old, young) = (made(at(-60)), made(at(-5)));
+        lag.delivered(young, at(0));
+        lag.delivered(old, at(0));
+        assert_eq!(lag.oldest_age(at(3)), Duration::from_secs(63));
+        lag.came(old, &Came::Taken, at(3));
+        assert_eq!(lag.oldest_age(at(3)), Duration::from_secs(8));
+        lag.came(young, &Came::Never(Reason::Unreadable, "no".to_owned()), at(3));
+        assert_eq!(lag.oldest_age(at(3)), Duration::ZERO);
+        assert_eq!(Outcome::ALL.map(|outcome| lag.deliveries(outcome)), [1, 0, 1]);
+    }
+
+    #[test]
+    fn an_event_that_comes_again_and_again_grows_old_and_is_forgotten_when_it_stays_away() {
+        let lag = Lag::of(Consumer::ReadModel);
+        let event = made(at(-60));
+        for round in 0..3 {
+            lag.delivered(event, at(round * 30));
+            lag.came(event, &Came::Later(AGAIN_IN), at(round * 30));
+        }
+        assert_eq!(lag.oldest_age(at(90)), Duration::from_secs(150));
+        assert_eq!(lag.oldest_age(at(110)), Duration::ZERO, "another process has it by now");
+        assert_eq!(lag.deliveries(Outcome::Again), 3);
+    }
+
+    #[test]
+    fn an_event_whose_id_tells_no_time_is_as_old_as_it_is_known() {
+        let lag = Lag::of(Consumer::ReadModel);
+        lag.delivered(EventId(Uuid::from_u128(7)), at(0));
+        assert_eq!(lag.oldest_age(at(2)), Duration::from_secs(2));
+        assert_eq!(lag.oldest_age(at(-2)), Duration::ZERO, "clocks differ");
+    }
+}
