@@ -45,6 +45,7 @@ pub async fn with_refunds_asked_for() -> anyhow::Result<Database> {
     let resolving = PaymentCommand::ResolveAlert {
         alert_id: open_alert(&database, "excess").await?,
         action: AlertAction::Refund,
+        by: "client".to_owned(),
         note: "paid twice".to_owned(),
         askable: vec![stripe()],
     };

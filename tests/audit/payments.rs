@@ -91,6 +91,7 @@ pub async fn with_payments() -> anyhow::Result<Database> {
     let resolving = PaymentCommand::ResolveAlert {
         alert_id: alert,
         action: AlertAction::Refund,
+        by: "client".to_owned(),
         note: "paid twice".to_owned(),
         askable: Vec::new(),
     };

@@ -1,5 +1,6 @@
 //! People who decide.
 
+use client::ApiKey;
 use provider_simulator::Provider;
 use serde_json::json;
 
@@ -18,9 +19,10 @@ async fn accepted_money_pays_the_order_with_what_was_received() -> anyhow::Resul
         let resolved = stage.resolve(&alert, "accept").await?;
         assert_eq!(resolved.status, 200, "{}", String::from_utf8_lossy(&resolved.bytes));
         let body = resolved.json();
+        let by = format!("client, key {}", ApiKey::presented(server::demo::API_KEY).hash().id());
         assert_eq!(
             (&body["status"], &body["action"], &body["note"], &body["resolved_by"]),
-            (&json!("resolved"), &json!("accept"), &json!("as agreed"), &json!("client"))
+            (&json!("resolved"), &json!("accept"), &json!("as agreed"), &json!(by))
         );
         let order = stage.order(number).await?;
         assert_eq!((&order["status"], &order["captured_amount"]), (&json!("paid"), &json!(amount)));
@@ -134,6 +136,26 @@ async fn alerts_are_listed_newest_first_page_by_page_and_resolved_under_a_key() 
     let first = stage.demo().post(&path, "k", &body).await?;
     let again = stage.demo().post(&path, "k", &body).await?;
     assert_eq!((first.status, again.replayed()), (200, true));
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn an_alert_is_found_by_its_id_and_by_its_payment_and_by_its_client_alone() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    for (number, money) in [("I-0001", "pi_1"), ("I-0002", "pi_2")] {
+        stage.place(STRIPE, number).await?;
+        let event = paid_with(&format!("evt_{money}"), number, money, "1.00", "CNY");
+        stage.acknowledged(STRIPE, &event).await?;
+    }
+    let found = stage.alerts("payment_no=I-0001").await?;
+    assert_eq!((found.len(), &found[0]["provider_payment_id"]), (1, &json!("pi_1")));
+    assert_eq!(stage.alerts("payment_no=I-0003").await?.len(), 0);
+    assert_eq!(stage.demo().get("/v1/payment-alerts?payment_no=%20").await?.status, 422);
+    let path = format!("/v1/payment-alerts/{}", found[0]["id"].as_str().expect("an id"));
+    assert_eq!(stage.demo().get(&path).await?.json(), found[0]);
+    let resolved = stage.resolve(&found[0], "dismiss").await?.json();
+    assert_eq!(stage.demo().get(&path).await?.json(), resolved);
+    assert_eq!(stage.server.another_client().await?.get(&path).await?.status, 404);
     stage.finish().await
 }
 

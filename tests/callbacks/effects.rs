@@ -400,17 +400,3 @@ async fn a_known_delivery_with_another_content_does_nothing_and_is_asked_about()
     assert_eq!(stage.resolve(&alerts[0], "dismiss").await?.json()["status"], "resolved");
     stage.finish().await
 }
-
-#[tokio::test]
-async fn the_bytes_that_somebody_has_to_look_at_are_kept_for_a_while_and_no_others() -> anyhow::Result<()> {
-    let stage = Stage::start().await?;
-    stage.place(STRIPE, "Q-0001").await?;
-    stage.acknowledged(STRIPE, &paid_with("evt_0", "Q-0001", "pi_0", "1.00", "CNY")).await?;
-    stage.acknowledged(STRIPE, &paid("evt_1", "Q-0001", "pi_1")).await?;
-    assert_eq!(stage.count("quarantined_bodies").await?, 1);
-    stage.clock.advance(std::time::Duration::from_secs(31 * 24 * 60 * 60));
-    let database = stage.server.server().database();
-    desk::housekeeping::once(database, &stage.clock).await?;
-    assert_eq!(stage.count("quarantined_bodies").await?, 0);
-    stage.finish_without_records().await
-}

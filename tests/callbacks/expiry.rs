@@ -10,7 +10,7 @@ use provider_simulator::event::What;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::stage::{AMOUNT, Stage, of, paid, paid_with, refunded, state_of};
+use crate::stage::{AMOUNT, Stage, of, paid, paid_with, refunded, state_of, verdicts};
 
 const STRIPE: Provider = Provider::Stripe;
 const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
@@ -79,13 +79,28 @@ async fn at_the_very_moment_of_its_expiry_a_payment_is_expired_and_just_before_i
 #[tokio::test]
 async fn a_payment_that_the_provider_has_closed_is_over_and_money_for_it_is_late() -> anyhow::Result<()> {
     let stage = Stage::start().await?;
-    stage.place(STRIPE, "T-0001").await?;
-    let event = paid("evt_1", "T-0001", "pi_1");
-    stage.acknowledged(STRIPE, &of(&event, "evt_0", What::Closed)).await?;
+    let alipay = Provider::Alipay;
+    stage.place(alipay, "T-0001").await?;
+    let event = paid("note-1", "T-0001", "trade-1");
+    stage.acknowledged(alipay, &of(&event, "note-0", What::Closed)).await?;
     let order = stage.order("T-0001").await?;
     assert_eq!((&order["status"], &order["payment"]["status"]), (&json!("expired"), &json!("closed")));
-    stage.acknowledged(STRIPE, &event).await?;
-    assert_eq!(state_of(&stage.payment("T-0001").await?, "pi_1"), Some("late"));
+    stage.acknowledged(alipay, &event).await?;
+    assert_eq!(state_of(&stage.payment("T-0001").await?, "trade-1"), Some("late"));
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn an_intent_that_is_called_off_leaves_the_payment_to_the_next_one() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    stage.place(STRIPE, "T-0001").await?;
+    let first = paid("evt_1", "T-0001", "pi_1");
+    stage.acknowledged(STRIPE, &of(&first, "evt_0", What::Closed)).await?;
+    assert_eq!(stage.order("T-0001").await?["status"], "pending_payment");
+    stage.acknowledged(STRIPE, &paid("evt_2", "T-0001", "pi_2")).await?;
+    assert_eq!(stage.order("T-0001").await?["status"], "paid");
+    assert_eq!(verdicts(&stage.payment("T-0001").await?), ["failure_noted", "settled"]);
+    assert_eq!(stage.alerts("").await?.len(), 0);
     stage.finish().await
 }
 

@@ -8,6 +8,8 @@
 //! - [`history`]: what has become of an order, step by step;
 //! - [`refunds`], [`alerts`], [`expiry`]: refunds told of, people who decide, time that runs out;
 //! - [`cancelled`]: orders that are called off, and money that comes all the same;
+//! - [`deliveries`]: what is shown and kept of deliveries;
+//! - [`corrections`]: providers that correct themselves, and people who have decided before that;
 //! - [`asked_refunds`]: refunds that providers are asked for;
 //! - [`polls`]: providers that are asked, since no callback comes;
 //! - [`faults`]: a database that goes away, a server that dies, records that are forgotten.
@@ -15,6 +17,8 @@
 mod alerts;
 mod asked_refunds;
 mod cancelled;
+mod corrections;
+mod deliveries;
 mod effects;
 mod expiry;
 mod faults;

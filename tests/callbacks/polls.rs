@@ -293,11 +293,13 @@ async fn money_that_a_provider_could_not_tell_of_in_time_is_found_late_and_not_l
 async fn what_an_answer_says_is_judged_as_a_callback_is() -> anyhow::Result<()> {
     let office = Office::open().await?;
     let stage = Stage::start_asking(&office.url).await?;
-    for (provider, number) in [(STRIPE, "J-0001"), (STRIPE, "J-0002"), (Provider::WechatPay, "J-0003")] {
+    for (provider, number) in
+        [(STRIPE, "J-0001"), (Provider::Alipay, "J-0002"), (Provider::WechatPay, "J-0003")]
+    {
         stage.place(provider, number).await?;
     }
     let wrong = office.happen(STRIPE, "J-0001", "88.81", Action::Pay).await?;
-    office.happen(STRIPE, "J-0002", AMOUNT, Action::Close).await?;
+    office.happen(Provider::Alipay, "J-0002", AMOUNT, Action::Close).await?;
     office.happen(Provider::WechatPay, "J-0003", AMOUNT, Action::Fail).await?;
     stage.clock.advance(A_MINUTE);
     assert_eq!(stage.poll().await?, 3);

@@ -2,7 +2,7 @@
 
 use provider_simulator::Provider;
 use provider_simulator::event::{Outcome, Refund, What};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::{Stage, booked, of, paid, paid_with, refunded, state_of, verdicts};
 
@@ -178,5 +178,40 @@ async fn a_stuck_refund_of_money_that_has_not_come_is_asked_about_and_its_paymen
     assert_eq!(stage.order("S-0001").await?["status"], "paid");
     let kinds: Vec<_> = stage.alerts("").await?.iter().map(|alert| alert["kind"].clone()).collect();
     assert_eq!(kinds, ["refund_attention"]);
+    stage.finish().await
+}
+
+/// That the refund `re_1`, of 10.00, has failed.
+fn failed_refund(payment_id: &str) -> Value {
+    json!({
+        "id": "re_1", "object": "refund", "amount": 1_000, "currency": "cny", "payment_intent": payment_id,
+        "status": "failed", "failure_reason": "expired_or_canceled_card", "metadata": {},
+    })
+}
+
+#[tokio::test]
+async fn a_refund_that_fails_after_it_was_counted_is_asked_about_once() -> anyhow::Result<()> {
+    let stage = Stage::start().await?;
+    stage.place(STRIPE, "F-0001").await?;
+    let event = paid("evt_1", "F-0001", "pi_1");
+    stage.acknowledged(STRIPE, &event).await?;
+    stage.stripe_says("evt_2", "refund.failed", &failed_refund("pi_1")).await?;
+    assert_eq!(stage.alerts("").await?.len(), 0, "nothing counts as given back");
+    stage.acknowledged(STRIPE, &of(&event, "evt_3", refunded("1", "10.00", "10.00"))).await?;
+    for (id, kind) in
+        [("evt_4", "refund.failed"), ("evt_5", "charge.refund.updated"), ("evt_6", "refund.updated")]
+    {
+        stage.stripe_says(id, kind, &failed_refund("pi_1")).await?;
+    }
+    let alerts = stage.alerts("").await?;
+    assert_eq!((alerts.len(), &alerts[0]["kind"]), (1, &json!("refund_attention")));
+    assert_eq!(alerts[0]["received"], json!({ "amount": "10.00", "currency": "CNY" }));
+    let payment = stage.payment("F-0001").await?;
+    assert_eq!(verdicts(&payment), ["settled", "none", "refunded", "held", "none", "none"]);
+    assert_eq!(stage.order("F-0001").await?["refunded_amount"], "10.00", "nothing turns back by itself");
+    // Somebody gives the money back at the provider, whose total is then what it was.
+    stage.acknowledged(STRIPE, &of(&event, "evt_7", refunded("2", "10.00", "10.00"))).await?;
+    assert_eq!(stage.collected("clearing:stripe").await?, "-78.80");
+    assert_eq!(stage.resolve(&alerts[0], "dismiss").await?.status, 200);
     stage.finish().await
 }

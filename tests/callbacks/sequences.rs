@@ -17,6 +17,8 @@ use onefold_tests::http::{Exchange, TestServer, send};
 use payment_callback::{ProviderKind, Purpose};
 use serde_json::{Value, json};
 use server::endpoints::Endpoint;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection, PgConnection};
 
 use crate::stage::{audited, booked};
 
@@ -46,13 +48,20 @@ struct Stage {
 
 impl Stage {
     async fn of(vector: &Value) -> anyhow::Result<Self> {
+        let stage = Self::on(new_database().await?, vector).await?;
+        stage.place(&vector["order"]).await?;
+        Ok(stage)
+    }
+
+    /// The same on books that are there, without an order.
+    async fn on(database: PgConnectOptions, vector: &Value) -> anyhow::Result<Self> {
         let id = vector["id"].as_str().context("an id")?;
         let provider = id.split('/').next().context("a provider")?.replace("standardwebhooks", "standard");
         let kind = ProviderKind::from_word(&provider).context("a provider that there is")?;
         let adapter = kind.build(vector["config"].clone(), Purpose::Diagnosis)?;
         let now = vector["now"].as_i64().and_then(|now| DateTime::from_timestamp(now, 0));
         let clock = ManualClock::at(now.context("a time")?);
-        let server = TestServer::start_with(new_database().await?, |settings| {
+        let server = TestServer::start_with(database, |settings| {
             settings.clock = Arc::new(clock.clone());
             settings.endpoints = vec![Endpoint {
                 name: provider.clone(),
@@ -67,9 +76,7 @@ impl Stage {
         // What happens at the very moment of the demo's making counts as the demo's.
         clock.advance(Duration::from_micros(1));
         let payment_no = vector["order"]["order_id"].as_str().context("a number")?.to_owned();
-        let stage = Self { server, clock, provider, payment_no };
-        stage.place(&vector["order"]).await?;
-        Ok(stage)
+        Ok(Self { server, clock, provider, payment_no })
     }
 
     async fn place(&self, order: &Value) -> anyhow::Result<()> {
@@ -116,6 +123,45 @@ async fn every_sequence_of_deliveries_comes_to_the_end_it_must() -> anyhow::Resu
         run(sequence, &vectors).await.with_context(|| format!("the sequence {id}"))?;
     }
     Ok(())
+}
+
+/// The twin of the given sequence of a wrong amount and the right one.
+#[tokio::test]
+async fn the_wrong_currency_first_does_not_keep_the_right_money_from_paying() -> anyhow::Result<()> {
+    let sequence = json!({
+        "deliveries": [
+            { "vector": "stripe/currency-mismatch", "expect_ack": 200 },
+            { "vector": "stripe/duplicate-other-event-id", "expect_ack": 200 },
+        ],
+        "expect": { "order": "paid", "credited": "88.80", "held": 1 },
+    });
+    run(&sequence, &vectors()?).await
+}
+
+#[tokio::test]
+async fn what_was_not_ours_by_a_wrong_configuration_pays_once_that_is_corrected() -> anyhow::Result<()> {
+    let vector = vectors()?.remove("stripe/livemode-mismatch").context("the vector")?;
+    let wrong = Stage::of(&vector).await?;
+    check_acknowledgement(&wrong.deliver(&vector).await?, &json!(200))?;
+    let path = format!("/v1/payments/{}", wrong.payment_no);
+    assert_eq!(wrong.server.demo.get(&path).await?.json()["status"], "pending");
+    let database = wrong.server.shutdown().await;
+    let mut connection = PgConnection::connect_with(&database).await?;
+    let kept: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM quarantined_bodies").fetch_one(&mut connection).await?;
+    assert_eq!(kept, 1, "its bytes are kept, for it may be the configuration that is wrong");
+    connection.close().await?;
+
+    let mut corrected = vector.clone();
+    corrected["config"]["livemode"] = json!(true);
+    let right = Stage::on(database, &corrected).await?;
+    for _ in 0..2 {
+        check_acknowledgement(&right.deliver(&vector).await?, &json!(200))?;
+    }
+    let payment = right.server.demo.get(&path).await?.json();
+    assert_eq!((&payment["status"], booked(&payment)), (&json!("settled"), vec!["payment_settled"]));
+    assert_eq!(right.server.demo.get("/v1/payment-alerts").await?.json()["data"], json!([]));
+    audited(&right.server.shutdown().await).await
 }
 
 async fn run(sequence: &Value, vectors: &HashMap<String, Value>) -> anyhow::Result<()> {

@@ -6,12 +6,13 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use desk::sweeper::{self, SweepSettings};
 use desk::{Clock, Hooks, Settings};
-use onefold_tests::callbacks::{deliver, ensure_acknowledged};
+use onefold_tests::callbacks::{deliver, ensure_acknowledged, post};
 use onefold_tests::clock::ManualClock;
 use onefold_tests::database::new_database;
 use onefold_tests::http::{ALICE, Caller, Exchange, TestServer};
 use provider_simulator::event::{Outcome, Payment, Refund, What};
-use provider_simulator::{Amount, Event, Provider};
+use provider_simulator::{Amount, Event, Message, Provider, demo_keys};
+use ring::hmac;
 use serde_json::{Value, json};
 use server::provider_calls::CallSettings;
 use server::serve::ServerSettings;
@@ -119,6 +120,23 @@ impl Stage {
     /// Delivers, and expects the provider's acknowledgement.
     pub async fn acknowledged(&self, provider: Provider, event: &Event) -> anyhow::Result<()> {
         ensure_acknowledged(provider, &self.deliver(provider, event).await?)
+    }
+
+    /// Stripe tells of one of its objects, signed now: what the simulator's Stripe never says.
+    pub async fn stripe_says(&self, id: &str, kind: &str, object: &Value) -> anyhow::Result<()> {
+        let event = json!({
+            "id": id, "object": "event", "type": kind, "livemode": demo_keys::stripe::LIVEMODE,
+            "data": { "object": object },
+        });
+        let body = serde_json::to_vec(&event)?;
+        let time = self.now().timestamp();
+        let signed = [format!("{time}.").as_bytes(), &body].concat();
+        let key = hmac::Key::new(hmac::HMAC_SHA256, demo_keys::stripe::SECRET.as_bytes());
+        let mac = hmac::sign(&key, &signed);
+        let hex: String = mac.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let headers = vec![("stripe-signature", format!("t={time},v1={hex}"))];
+        let answer = post(&self.server.anonymous(), "stripe", Message { headers, body }).await?;
+        ensure_acknowledged(Provider::Stripe, &answer)
     }
 
     pub async fn payment(&self, payment_no: &str) -> anyhow::Result<Value> {

@@ -17,6 +17,8 @@ pub struct KeyHolder {
     /// What the key is good for.
     #[sqlx(try_from = "Option<Vec<String>>")]
     pub scopes: Scopes,
+    /// The key's [id](ApiKeyHash::id).
+    pub key_id: String,
 }
 
 /// Every statement of this file, by name, to be checked against the schema.
@@ -33,7 +35,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
 ];
 
 const FIND_KEY_HOLDER: &str = "
-    SELECT c.client_id, c.name, k.demo, k.scopes
+    SELECT c.client_id, c.name, k.demo, k.scopes,
+           encode(substring(k.key_sha256 FROM 1 FOR 6), 'hex') AS key_id
     FROM api_keys k
     JOIN clients c ON c.client_id = k.client_id
     WHERE k.key_sha256 = $1

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use client::ClientId;
 use idempotency::store::Claim;
 use idempotency::{Name, Record, RecordStatus, Verdict};
-use payment_callback::Alert;
+use payment_callback::{Alert, DeliveryRecord};
 use sqlx::PgConnection;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -150,7 +150,12 @@ impl Bench {
         self.hooks.after(Step::Committed).await;
         self.collecting_known.extend(collecting);
         raised.iter().for_each(warn_of);
-        delivered.iter().for_each(|delivery| self.metrics.delivered(delivery));
+        for delivery in &delivered {
+            self.metrics.delivered(delivery);
+            if delivery.decision == payment_callback::Decision::IgnoreOtherAccount {
+                warn_of_stranger(delivery);
+            }
+        }
         if has_events {
             self.events_committed.notify_one();
         }
@@ -352,6 +357,18 @@ fn warn_of(alert: &Alert) {
         provider_payment_id = alert.provider_payment_id,
         "a payment needs a decision: POST /v1/payment-alerts/{}/resolve",
         alert.id
+    );
+}
+
+/// One line for each delivery that its provider has signed for us and that names somebody else: either the provider calls
+/// the wrong address, or the endpoint's configuration does not know its own account.
+fn warn_of_stranger(delivery: &DeliveryRecord) {
+    tracing::warn!(
+        endpoint = delivery.endpoint,
+        delivery = delivery.delivery_key,
+        event_type = delivery.event_type,
+        "a rightly signed callback is for another account or mode than the endpoint's, and nothing was done: if the \
+         endpoint's configuration is wrong, correct it and let the provider deliver it again"
     );
 }
 

@@ -9,10 +9,12 @@
 //! - `holds`: freezing money, taking it, giving it back;
 //! - `orders`: orders and refunds;
 //! - `skus`: the catalogue;
+//! - `callbacks`: what follows from a provider's delivery;
 //! - `payments`: what has to do with payments at providers;
 //! - [`reports`]: counting what events tell of;
 //! - `notifications`: writing down who is told of them.
 
+mod callbacks;
 mod holds;
 mod notifications;
 mod orders;

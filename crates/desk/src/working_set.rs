@@ -16,8 +16,8 @@ use order::store::items::{ItemRow, rows_given_back, rows_of};
 use order::store::refunds::{RefundItemRow, item_rows_of};
 use order::{Order, OrderId, OrderVersion, PaymentTerms, Refund, RefundId};
 use payment_callback::{
-    Alert, AlertCause, AskedRefund, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, Payment,
-    QuarantinedBody, Receipt, ReceiptRefund, ReceiptRefundKey,
+    Alert, AlertCause, AskedRefund, DeliveryKey, DeliveryRecord, KnownDelivery, Payment, QuarantinedBody,
+    Receipt, ReceiptRefund, ReceiptRefundKey,
 };
 use reports::DailyTotal;
 
@@ -111,7 +111,7 @@ impl PaymentNeeds {
             PaymentCommand::TakeCallback(callback) => {
                 self.deliveries.extend([callback.delivery_key(client), callback.conflicting_key(client)]);
                 self.refunds.extend(callback.refund_key(client));
-                self.raised_by.extend(callback.stuck_cause(client));
+                self.raised_by.extend(callback.refund_causes(client));
                 self.asked |= matches!(callback.notice.event, payment_callback::Event::Refunded(_));
             }
             PaymentCommand::ResolveAlert { alert_id, .. } => {
@@ -151,7 +151,7 @@ pub struct WorkingSet {
     /// Refunds that providers were asked for.
     pub asked: Versioned<AskedRefund>,
     /// Deliveries that were dealt with, and what they meant.
-    pub deliveries: HashMap<DeliveryKey, (DeliveryId, DeliveryFingerprint)>,
+    pub deliveries: HashMap<DeliveryKey, KnownDelivery>,
     /// Refunds that were counted.
     pub refunds_known: HashMap<ReceiptRefundKey, ReceiptRefund>,
     /// Causes that have raised their alert, of those that are asked about.
@@ -290,7 +290,7 @@ impl WorkingSet {
         }
         asked.into_iter().for_each(|asked| self.asked.put(asked));
         for delivery in deliveries {
-            self.deliveries.insert(delivery.key(), (delivery.id, delivery.fingerprint));
+            self.deliveries.insert(delivery.key(), delivery.as_known());
             self.new_deliveries.push(delivery);
         }
         self.refunds_known.extend(refunds.iter().map(|refund| (refund.key(), refund.clone())));

@@ -236,6 +236,7 @@ mod tests {
             name: "shop".to_owned(),
             demo: false,
             scopes: Scopes::All,
+            key_id: "ba7816bf8f01".to_owned(),
         }
     }
 

@@ -162,6 +162,7 @@ mod tests {
             name: "shop".to_owned(),
             demo: false,
             scopes: Scopes::Only([Scope::OrdersRead].into()),
+            key_id: "ba7816bf8f01".to_owned(),
         }))
     }
 

@@ -203,14 +203,19 @@ impl Case<'_> {
         done.map(|asked| minor(asked.amount)).sum()
     }
 
-    /// Takes in what a provider says of a refund, if it is one that it was asked for: whatever else it said of it before.
-    pub fn end_asked(&mut self, told: &Refund) {
+    /// The refund that a provider tells of, if it is one that it was asked for.
+    pub(crate) fn asked_by_us(&self, told: &Refund) -> Option<&AskedRefund> {
         let names = |asked: &&AskedRefund| {
             told.refund_no.as_deref() == Some(asked.refund_no().as_str())
                 || (told.refund_id.is_some() && told.refund_id == asked.provider_refund_id)
         };
         let key = told.payment_id.as_str();
-        let found = self.all_asked().filter(|asked| asked.provider_payment_id == key).find(names);
+        self.all_asked().filter(|asked| asked.provider_payment_id == key).find(names)
+    }
+
+    /// Takes in what a provider says of a refund, if it is one that it was asked for: whatever else it said of it before.
+    pub fn end_asked(&mut self, told: &Refund) {
+        let found = self.asked_by_us(told);
         // That the money is back is true also where an answer before it was taken for a refusal.
         let is_back = told.outcome == RefundOutcome::Succeeded;
         let ends = |asked: &&AskedRefund| asked.is_open() || (is_back && asked.status == AskedStatus::Failed);

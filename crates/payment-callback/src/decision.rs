@@ -26,7 +26,7 @@ pub enum Decision {
     ApplyRefund,
     /// Note that an attempt failed.
     MarkFailed,
-    /// The payment will not be paid any more.
+    /// The payment will not be paid any more, at least not under the id that was told.
     MarkClosed,
     /// Keep the delivery; nothing else follows.
     RecordOnly,
@@ -51,6 +51,15 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// What passes a delivery over, without looking at what it says of a payment. Whether it is passed over depends on the
+    /// endpoint's configuration and on what its adapter can read, so another day the same bytes may mean more.
+    pub const PASSING_OVER: [Self; 3] = [Self::IgnoreOtherAccount, Self::IgnoreEventType, Self::FetchObject];
+
+    /// Whether it passes the delivery over.
+    pub fn passes_over(self) -> bool {
+        Self::PASSING_OVER.contains(&self)
+    }
+
     /// The word for it, in what `callback check` prints and in the test vectors.
     pub fn word(self) -> &'static str {
         match self {
@@ -207,7 +216,7 @@ mod tests {
                     amount: exact("100", "CNY"),
                 },
                 Event::PaymentFailed { payment_no: payment_no.clone(), payment_id: None },
-                Event::PaymentClosed { payment_no: payment_no.clone(), payment_id: None },
+                Event::PaymentClosed { payment_no: payment_no.clone(), payment_id: None, has_others: false },
             ];
             for event in events {
                 assert_eq!(judge(&event, Some(&known)), Decision::HoldUnknownOrder);

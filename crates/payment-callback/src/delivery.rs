@@ -5,7 +5,7 @@ use client::ClientId;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::settle::Effect;
+use crate::told::Effect;
 use crate::{Decision, Notice, ProviderKind};
 
 /// Identifies a recorded delivery: UUID version 7, made by the service.
@@ -31,6 +31,17 @@ impl DeliveryFingerprint {
     }
 }
 
+/// What is known of a delivery that came before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KnownDelivery {
+    /// Its identity.
+    pub id: DeliveryId,
+    /// The hash of what it meant then.
+    pub fingerprint: DeliveryFingerprint,
+    /// Whether it was [passed over](Decision::passes_over) then, so that it has had its word still to say.
+    pub was_passed_over: bool,
+}
+
 /// A delivery that was dealt with. Neither its signature nor its body is kept here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeliveryRecord {
@@ -52,7 +63,7 @@ pub struct DeliveryRecord {
     pub decision: Decision,
     /// What it did to the books.
     pub effect: Effect,
-    /// Our number of the payment that it spoke of.
+    /// Our number of the payment that it spoke of; where it named none, the one that its money was known under.
     pub payment_no: Option<String>,
     /// The money's identity at the provider.
     pub provider_payment_id: Option<String>,
@@ -64,6 +75,12 @@ impl DeliveryRecord {
     /// What it is known by.
     pub fn key(&self) -> DeliveryKey {
         (self.client_id, self.endpoint.clone(), self.delivery_key.clone())
+    }
+
+    /// What will be known of it when it comes again.
+    pub fn as_known(&self) -> KnownDelivery {
+        let was_passed_over = self.decision.passes_over();
+        KnownDelivery { id: self.id, fingerprint: self.fingerprint, was_passed_over }
     }
 }
 

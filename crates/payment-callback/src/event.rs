@@ -44,12 +44,15 @@ pub enum Event {
         /// The money's identity at the provider, if it has one already.
         payment_id: Option<String>,
     },
-    /// The provider will take no more money for this payment, and has taken none.
+    /// The provider will take no more money under this id, and has taken none.
     PaymentClosed {
         /// Our number of the payment.
         payment_no: Option<String>,
         /// The money's identity at the provider, if it has one.
         payment_id: Option<String>,
+        /// Whether the payment may still be paid under another id: at Stripe one number may have several PaymentIntents,
+        /// and one of them is called off as soon as the payer begins anew.
+        has_others: bool,
     },
     /// Money that was paid is given back, or was to be.
     Refunded(Refund),
@@ -109,8 +112,8 @@ pub enum RefundSum {
     RunningTotal(ReportedAmount),
     /// This one refund, which [`Refund::refund_id`] names.
     One(ReportedAmount),
-    /// This one refund, which we asked for under [`Refund::refund_no`], at a provider that else tells totals: these are no
-    /// less than the sum of what was asked for and is back.
+    /// This one refund, at a provider that else tells totals. Where we asked for it, under [`Refund::refund_no`], the totals
+    /// are no less than the sum of what was asked for and is back.
     OneOfTotal(ReportedAmount),
 }
 

@@ -16,7 +16,8 @@
 //! - [`poll`]: when a payment is asked about;
 //! - [`asked_refund`]: a refund that a provider is asked for;
 //! - [`case`]: all that is known of one payment, while something happens to it;
-//! - [`settle`], [`refund`], [`resolve`]: what a callback, a refund, and a person or a late order do to it;
+//! - [`told`], [`settle`], [`refund`], [`resolve`]: what a callback, its money, a refund, and a person or a late order do
+//!   to it;
 //! - [`store`]: the SQL of this crate's tables.
 //!
 //! **The promise.** Nothing is read out of a delivery before its signature was found right, over exactly the bytes that
@@ -45,6 +46,7 @@ pub mod resolve;
 pub mod secret;
 pub mod settle;
 pub mod store;
+pub mod told;
 
 mod amount_reading;
 mod form;
@@ -57,7 +59,9 @@ pub use alert::{Alert, AlertAction, AlertCause, AlertId, AlertKind, Resolution};
 pub use asked_refund::{Asked, AskedRefund, AskedStatus, NothingLeft};
 pub use case::{Case, CaseChanges, Known};
 pub use decision::{Decision, KnownPayment, judge};
-pub use delivery::{DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, QuarantinedBody};
+pub use delivery::{
+    DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, KnownDelivery, QuarantinedBody,
+};
 pub use event::{Event, Notice, Refund, RefundOutcome, RefundSum, ReportedAmount};
 pub use payable::Unpayable;
 pub use payment::{Payment, PaymentRequest, PaymentStatus};
@@ -66,4 +70,4 @@ pub use provider::{
 };
 pub use receipt::{Funds, Receipt, ReceiptId, ReceiptKey, ReceiptRefund, ReceiptRefundKey, ReceiptState};
 pub use resolve::ResolveRefusal;
-pub use settle::{Effect, Told};
+pub use told::{Effect, Told};

@@ -161,6 +161,11 @@ impl Receipt {
     pub fn key(&self) -> ReceiptKey {
         (self.client_id, self.provider, self.provider_payment_id.clone())
     }
+
+    /// Whether anything of it stands in the books: of a refund that was told of before its payment, nothing does.
+    pub fn has_money(&self) -> bool {
+        self.funds.is_some_and(|funds| funds.are_booked())
+    }
 }
 
 /// What a receipt is known by: client, provider, and the provider's payment id.

@@ -8,21 +8,22 @@ use money::Amount;
 
 use crate::case::{ANSWERED, Case};
 use crate::receipt::minor;
-use crate::settle::{Effect, Told, names_another_payment};
+use crate::told::{Effect, Told, names_another_payment};
 use crate::{
-    AlertAction, AlertKind, Funds, Notice, ProviderKind, ReceiptKey, ReceiptRefund, Refund, RefundOutcome,
-    RefundSum,
+    AlertAction, AlertKind, AskedStatus, Funds, Notice, ProviderKind, ReceiptKey, ReceiptRefund, Refund,
+    RefundOutcome, RefundSum,
 };
 
 impl Case<'_> {
     pub(crate) fn receive_refund(&mut self, told_of: Told<'_>, refund: &Refund) -> Effect {
+        let asked = self.asked_by_us(refund).map(|asked| asked.status);
         self.end_asked(refund);
         let stuck = stuck_cause(told_of.provider, refund);
         if refund.outcome != RefundOutcome::Abnormal {
             self.end_stuck(stuck.as_deref());
         }
         if refund.outcome == RefundOutcome::Closed {
-            return Effect::None;
+            return self.receive_failed_refund(told_of, refund, asked);
         }
         let payment_no = refund.payment_no.as_deref();
         let mut receipt = self.receipt_for(told_of.provider, payment_no, &refund.payment_id);
@@ -83,6 +84,42 @@ impl Case<'_> {
         let key = receipt.key();
         self.set_receipt(receipt);
         if self.book_told_refunds(&key) { Effect::Refunded } else { Effect::RefundParked }
+    }
+
+    /// A refund has failed. The money is where it was, unless the refund counts already: nothing turns back by itself, neither
+    /// the order nor a running total, so then a person is asked, once however often it is told of. `asked` is how far the
+    /// refund was, if the provider was asked for it.
+    fn receive_failed_refund(
+        &mut self,
+        told_of: Told<'_>,
+        refund: &Refund,
+        asked: Option<AskedStatus>,
+    ) -> Effect {
+        let key = (self.client_id, told_of.provider, refund.payment_id.clone());
+        let Some(receipt) = self.receipt(&key).cloned() else { return Effect::None };
+        let is_asked_about = matches!(asked, Some(AskedStatus::Pending | AskedStatus::Unknown));
+        let counts = asked == Some(AskedStatus::Succeeded)
+            || match refund.sum {
+                RefundSum::One(_) => {
+                    let key = (self.client_id, told_of.provider, refund_id(refund, told_of.notice));
+                    self.refund(&key).is_some()
+                }
+                // It was in the total, as far as that can be known.
+                RefundSum::RunningTotal(_) | RefundSum::OneOfTotal(_) => {
+                    receipt.funds.is_some_and(|funds| !funds.refund_told.is_zero())
+                }
+            };
+        let kind = AlertKind::RefundAttention;
+        let cause = failure_cause(told_of.provider, refund).unwrap_or_else(|| told_of.cause());
+        if !counts || is_asked_about || self.alert_of(&cause).is_some() {
+            return Effect::None;
+        }
+        let name = refund.refund_id.as_ref().or(refund.refund_no.as_ref()).map_or("a refund", String::as_str);
+        let detail = format!(
+            "the provider says that {name} has failed, and it counts as given back: if the payer does not have the \
+             money, give it back at the provider"
+        );
+        self.ask_beside_for(cause, receipt, kind, refund.sum.amount(), Some(detail))
     }
 
     /// The refund is over, one way or the other: whoever was asked to end it at the provider is asked no more.
@@ -151,6 +188,13 @@ fn told_otherwise(counted: &ReceiptRefund) -> String {
 pub fn refund_id(refund: &Refund, notice: &Notice) -> String {
     let own = refund.refund_id.as_ref().or(refund.refund_no.as_ref());
     own.unwrap_or(&notice.delivery_key).clone()
+}
+
+/// What the alert about a refund that has failed is raised by, where the refund has a name: it is told of in several
+/// deliveries (Stripe's `refund.failed`, `refund.updated` and `charge.refund.updated`), and asked about once.
+pub fn failure_cause(provider: ProviderKind, refund: &Refund) -> Option<String> {
+    let name = refund.refund_id.as_ref().or(refund.refund_no.as_ref())?;
+    (refund.outcome == RefundOutcome::Closed).then(|| format!("failed-refund:{provider}:{name}"))
 }
 
 /// What raises the alert about a refund that is stuck, whichever way its provider tells of it; none, where the provider does

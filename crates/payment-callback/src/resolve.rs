@@ -145,10 +145,14 @@ impl Case<'_> {
         let mut keys = self.receipt_keys();
         keys.sort_by_key(|key| self.receipt(key).map(|receipt| (receipt.created_at, receipt.id)));
         for key in keys {
-            let Some(mut receipt) = self.receipt(&key).cloned().filter(|receipt| receipt.state.is_open())
-            else {
-                continue;
+            let is_undecided = |receipt: &Receipt| {
+                // It was dismissed while it had no order.
+                receipt.state.is_open() || receipt.state == ReceiptState::Dismissed
             };
+            let Some(mut receipt) = self.receipt(&key).cloned().filter(is_undecided) else { continue };
+            if receipt.state == ReceiptState::Dismissed {
+                receipt.state = ReceiptState::Unmatched;
+            }
             match receipt.funds {
                 _ if receipt.unreadable.is_some() => self.hold_unreadable(&mut receipt, None),
                 // A refund that overtook its payment still waits for it, and so does one that is stuck.

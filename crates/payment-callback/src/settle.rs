@@ -1,4 +1,4 @@
-//! What a callback does to a payment.
+//! Whether what was received pays its order, and how it is booked.
 //!
 //! State only moves forward, and no money is ever unbooked: what the provider says it received is in its clearing
 //! account from the receipt on, against revenue if it paid its order, against `unapplied_receipts` if it did not.
@@ -10,193 +10,10 @@ use money::Amount;
 
 use crate::case::{Case, Raised};
 use crate::receipt::minor;
-use crate::refund::unfit_refund;
-use crate::{
-    AlertKind, Event, Funds, Notice, Payment, PaymentStatus, ProviderKind, Receipt, ReceiptId, ReceiptState,
-    ReportedAmount,
-};
-
-/// What a delivery did to the books.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Effect {
-    /// Nothing: it said nothing new, or nothing that books are kept of.
-    None,
-    /// The payment, and its order, are paid.
-    Settled,
-    /// Money was received that has paid nothing; an alert asks a person.
-    Held,
-    /// Money was received under a number that no payment has yet.
-    Parked,
-    /// Money was given back.
-    Refunded,
-    /// A refund was told of before its payment, and waits for it.
-    RefundParked,
-    /// A failed attempt was noted.
-    FailureNoted,
-    /// The payment is closed, and its order expired.
-    Closed,
-}
-
-impl Effect {
-    /// Every effect.
-    pub const ALL: [Self; 8] = [
-        Self::None,
-        Self::Settled,
-        Self::Held,
-        Self::Parked,
-        Self::Refunded,
-        Self::RefundParked,
-        Self::FailureNoted,
-        Self::Closed,
-    ];
-
-    /// The word for it in the database and in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Settled => "settled",
-            Self::Held => "held",
-            Self::Parked => "parked",
-            Self::Refunded => "refunded",
-            Self::RefundParked => "refund_parked",
-            Self::FailureNoted => "failure_noted",
-            Self::Closed => "closed",
-        }
-    }
-
-    /// The effect of that word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|effect| effect.as_str() == word)
-    }
-
-    /// Whether a person has to look at the delivery, so that its bytes are kept for a while.
-    pub fn is_held(self) -> bool {
-        matches!(self, Self::Held | Self::Parked)
-    }
-}
-
-/// What a delivery told of, and where it came in.
-#[derive(Clone, Copy, Debug)]
-pub struct Told<'n> {
-    /// The endpoint that it came to.
-    pub endpoint: &'n str,
-    /// Whose words these are.
-    pub provider: ProviderKind,
-    /// The words.
-    pub notice: &'n Notice,
-}
-
-impl Told<'_> {
-    /// The cause of an alert that is about this delivery and no state of a receipt: a delivery raises one.
-    pub(crate) fn cause(&self) -> String {
-        format!("delivery:{}:{}", self.endpoint, self.notice.delivery_key)
-    }
-}
+use crate::told::{Effect, Told};
+use crate::{AlertKind, Funds, PaymentStatus, Receipt, ReceiptState, ReportedAmount};
 
 impl Case<'_> {
-    /// Takes in what a verified delivery says. A refund that has an id of its own is given only the first time.
-    pub fn receive(&mut self, told: Told<'_>) -> Effect {
-        self.expire_if_due();
-        match &told.notice.event {
-            Event::PaymentSucceeded { payment_no, payment_id, amount } => {
-                self.receive_money(told, payment_no.as_deref(), payment_id, amount)
-            }
-            Event::PaymentFailed { .. } => self.note_failure(told.provider),
-            Event::PaymentClosed { .. } => self.close_payment(told.provider),
-            Event::Refunded(refund) => self.receive_refund(told, refund),
-            Event::Disputed { .. }
-            | Event::Noted { .. }
-            | Event::OtherAccount { .. }
-            | Event::UnknownType
-            | Event::ToBeFetched { .. } => Effect::None,
-        }
-    }
-
-    fn receive_money(
-        &mut self,
-        told: Told<'_>,
-        payment_no: Option<&str>,
-        payment_id: &str,
-        amount: &ReportedAmount,
-    ) -> Effect {
-        let key = (self.client_id, told.provider, payment_id.to_owned());
-        let named_before = self.receipt(&key).and_then(|receipt| receipt.payment_no.clone());
-        let mut receipt = self.receipt_for(told.provider, payment_no, payment_id);
-        if names_another_payment(&receipt, payment_no) {
-            let detail = format!("the provider names another payment: {}", payment_no.unwrap_or_default());
-            return self.ask_beside(told, receipt, AlertKind::Mismatched, amount, Some(detail));
-        }
-        // A refund that overtook its payment has made a receipt of nothing.
-        let before = receipt.funds.filter(Funds::are_booked);
-        // What was dismissed then was no money, and says nothing about money that comes now.
-        if before.is_none() && receipt.state == ReceiptState::Dismissed && receipt.unreadable.is_none() {
-            receipt.state = ReceiptState::Unmatched;
-        }
-        let unfit = before.is_none().then(|| unfit_refund(receipt.funds, amount.exact())).flatten();
-        let effect = match (amount, receipt.funds) {
-            // The first money under this id says which currency it is in, whatever a refund has named before.
-            (ReportedAmount::Exact(amount), funds)
-                if before.is_none() && funds.is_none_or(|funds| funds.currency() != amount.currency()) =>
-            {
-                receipt.funds = Some(Funds { received: *amount, ..Funds::nothing(amount.currency()) });
-                receipt.unreadable = None;
-                self.judge(&mut receipt, before)
-            }
-            (ReportedAmount::Exact(amount), Some(funds)) if funds.currency() == amount.currency() => {
-                let is_known = funds.received == *amount && before.is_some();
-                if is_known && receipt.unreadable.is_none() && receipt.payment_no == named_before {
-                    return Effect::None;
-                }
-                receipt.funds = Some(Funds { received: *amount, ..funds });
-                receipt.unreadable = None;
-                self.judge(&mut receipt, before)
-            }
-            // Another currency under the same id is no difference that could be booked, and neither is what is no
-            // amount at all.
-            (reported, _) => {
-                receipt.unreadable = Some(as_written(reported));
-                self.hold_unreadable(&mut receipt, reported.exact());
-                Effect::Held
-            }
-        };
-        self.set_receipt(receipt);
-        self.book_told_refunds(&key);
-        if let (Some(refund), Some(receipt)) = (unfit, self.receipt(&key).cloned()) {
-            let detail = "a refund that was told of before its payment does not fit it".to_owned();
-            let refund = ReportedAmount::Exact(refund);
-            self.ask_beside(told, receipt, AlertKind::RefundMismatched, &refund, Some(detail));
-        }
-        effect
-    }
-
-    /// The receipt of a provider's payment id, made if it is new.
-    pub(crate) fn receipt_for(
-        &mut self,
-        provider: ProviderKind,
-        payment_no: Option<&str>,
-        payment_id: &str,
-    ) -> Receipt {
-        let key = (self.client_id, provider, payment_id.to_owned());
-        let mut receipt = self.receipt(&key).cloned().unwrap_or_else(|| Receipt {
-            client_id: self.client_id,
-            id: ReceiptId(self.new_id()),
-            provider,
-            provider_payment_id: payment_id.to_owned(),
-            payment_no: None,
-            state: ReceiptState::Unmatched,
-            funds: None,
-            unreadable: None,
-            open_alert: None,
-            version: 1,
-            created_at: self.now,
-            updated_at: self.now,
-        });
-        if receipt.payment_no.is_none() {
-            receipt.payment_no = payment_no.map(str::to_owned);
-        }
-        receipt
-    }
-
     /// Judges a receipt whose funds have changed, and books the change.
     ///
     /// `before` is where its money stood. The difference to what it has received now goes through
@@ -247,20 +64,33 @@ impl Case<'_> {
     /// Asks about a receipt whose provider last wrote what is no amount of its currency, and books nothing.
     pub(crate) fn hold_unreadable(&mut self, receipt: &mut Receipt, reported: Option<Amount>) {
         receipt.state = self.judged(receipt);
-        let kind = match receipt.state {
-            ReceiptState::Late => AlertKind::Late,
-            ReceiptState::Excess => AlertKind::Excess,
-            // Whatever it turns out to be for, it cannot be right.
-            ReceiptState::Unmatched
-            | ReceiptState::Mismatched
-            | ReceiptState::Settled
-            | ReceiptState::Accepted
-            | ReceiptState::RefundOwed
-            | ReceiptState::Dismissed => AlertKind::Mismatched,
-        };
+        let kind = question_of(receipt.state);
         let written = receipt.unreadable.as_deref().unwrap_or_default();
         let detail = format!("the provider reports {written}");
         self.ask_about(receipt, kind, reported, Some(detail));
+    }
+
+    /// Asks about a receipt whose amount has changed while its provider named another payment, and books the change.
+    pub(crate) fn hold_misnamed(&mut self, receipt: &mut Receipt, before: Funds, detail: String) {
+        let Some(funds) = receipt.funds else { return };
+        self.book_difference(receipt, Some(before), funds);
+        receipt.unreadable = None;
+        if receipt.state == ReceiptState::Dismissed {
+            receipt.state = ReceiptState::Unmatched;
+        }
+        if receipt.state.is_open() {
+            receipt.state = match self.verdict(receipt) {
+                // It would be the right amount, if it were for this payment.
+                ReceiptState::Settled => ReceiptState::Mismatched,
+                verdict => verdict,
+            };
+        }
+        self.ask_about(receipt, question_of(receipt.state), Some(funds.received), Some(detail));
+    }
+
+    /// Whether a receipt that has paid nothing would pay its order now.
+    pub(crate) fn would_settle(&self, receipt: &Receipt) -> bool {
+        receipt.state.is_open() && self.verdict(receipt) == ReceiptState::Settled
     }
 
     /// The state of a receipt, as things stand: what somebody has decided, or has paid an order, stays so.
@@ -380,27 +210,7 @@ impl Case<'_> {
         self.payment().and_then(|payment| payment.request).map(|request| request.amount)
     }
 
-    fn note_failure(&mut self, provider: ProviderKind) -> Effect {
-        let now = self.now;
-        match self.payment().cloned() {
-            Some(payment) if awaits(&payment, provider) => {
-                self.set_payment(Payment { failed_at: Some(now), ..payment });
-                Effect::FailureNoted
-            }
-            _ => Effect::None,
-        }
-    }
-
-    fn close_payment(&mut self, provider: ProviderKind) -> Effect {
-        if !self.payment().is_some_and(|payment| awaits(payment, provider)) {
-            return Effect::None;
-        }
-        self.set_payment_status(PaymentStatus::Closed);
-        self.expire_order();
-        Effect::Closed
-    }
-
-    fn expire_order(&mut self) {
+    pub(crate) fn expire_order(&mut self) {
         if let Some(Ok(expired)) = self.order().map(|order| order.expired_at_provider(self.now)) {
             self.advance_order(expired);
         }
@@ -419,21 +229,16 @@ impl Case<'_> {
     }
 }
 
-fn awaits(payment: &Payment, provider: ProviderKind) -> bool {
-    payment.status == PaymentStatus::Pending
-        && payment.request.is_some_and(|request| request.provider == provider)
-}
-
-pub(crate) fn names_another_payment(receipt: &Receipt, payment_no: Option<&str>) -> bool {
-    payment_no.is_some() && receipt.payment_no.as_deref() != payment_no
-}
-
-/// What a provider reports, for people to read: 130 characters at most.
-fn as_written(reported: &ReportedAmount) -> String {
-    match reported {
-        ReportedAmount::Exact(amount) => format!("{amount} {}", amount.currency()),
-        ReportedAmount::Malformed { currency: Some(currency), written } => format!("{written} {currency}"),
-        ReportedAmount::Malformed { currency: None, written } => written.clone(),
-        ReportedAmount::UnknownCurrency { code, written } => format!("{written} {code}"),
+/// What is asked about a receipt that cannot be right, whatever it turns out to be for.
+fn question_of(state: ReceiptState) -> AlertKind {
+    match state {
+        ReceiptState::Late => AlertKind::Late,
+        ReceiptState::Excess => AlertKind::Excess,
+        ReceiptState::Unmatched
+        | ReceiptState::Mismatched
+        | ReceiptState::Settled
+        | ReceiptState::Accepted
+        | ReceiptState::RefundOwed
+        | ReceiptState::Dismissed => AlertKind::Mismatched,
     }
 }

@@ -71,6 +71,7 @@ pub fn json() -> String {
         skus::put::put_sku,
         payments::get::get_payment,
         payment_alerts::list::list_payment_alerts,
+        payment_alerts::get::get_payment_alert,
         payment_alerts::resolve::resolve_payment_alert,
         reports::daily::list_daily_totals,
         callbacks::take::take_callback,

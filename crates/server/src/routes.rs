@@ -68,6 +68,7 @@ pub fn table() -> Vec<Route> {
         Route::put("/v1/skus/{sku}", Needs(InventoryWrite), skus::put::put_sku),
         Route::get("/v1/payments/{payment_no}", Needs(PaymentsRead), payments::get::get_payment),
         Route::get("/v1/payment-alerts", Needs(AlertsRead), payment_alerts::list::list_payment_alerts),
+        Route::get("/v1/payment-alerts/{id}", Needs(AlertsRead), payment_alerts::get::get_payment_alert),
         Route::post(
             "/v1/payment-alerts/{id}/resolve",
             Needs(AlertsResolve),

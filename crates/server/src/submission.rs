@@ -134,6 +134,11 @@ impl Asker {
         self.client.client_id
     }
 
+    /// The id of the API key that it asks with.
+    pub fn api_key_id(&self) -> &str {
+        &self.client.key_id
+    }
+
     /// What the request is answered if its key was used before, without running anything: for a request that this server,
     /// as it is configured now, could not run. `None`: the key is free.
     ///

@@ -84,6 +84,7 @@ async fn an_order_an_account_and_a_payment_are_shown_beside_a_running_server() {
             "onefold: there is no order 01900000-0000-7000-8000-00000000000a",
         ),
         (&["show", "payment", "pay-0002"], "onefold: there is no payment pay-0002"),
+        (&["show", "callback", "stripe", "evt_1"], "onefold: there is no callback evt_1 of stripe"),
         (&["show", "account", ACCOUNT_A, "--client", "nobody"], "onefold: there is no client named nobody"),
     ] {
         let refused = home.run(arguments).await;

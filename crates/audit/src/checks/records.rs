@@ -176,7 +176,8 @@ impl Check for Records {
                 self.effect(delivery.client_id, &TAKE_CALLBACK, delivery.delivery_id, delivery.received_at);
             }
             Row::Alert(alert) => {
-                if let Some(at) = alert.resolved_at.filter(|_| alert.resolved_by == Some("client")) {
+                let by_client = alert.resolved_by.is_some_and(|by| by.starts_with("client"));
+                if let Some(at) = alert.resolved_at.filter(|_| by_client) {
                     self.effect(alert.client_id, &RESOLVE_ALERT, alert.alert_id, at);
                 }
             }

@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use client::ClientId;
 use idempotency::Key;
 use money::Amount;
+use payment_callback::refund::{failure_cause, stuck_cause};
 use payment_callback::{
     AlertAction, AlertCause, AlertId, AlertKind, Asked, AskedRefund, DeliveryFingerprint, DeliveryKey, Event,
     Notice, ProviderKind, ReceiptKey, ReceiptRefundKey, RefundSum,
@@ -20,6 +21,8 @@ pub enum PaymentCommand {
         alert_id: AlertId,
         /// How.
         action: AlertAction,
+        /// Who does; it begins with `client`.
+        by: String,
         /// Why.
         note: String,
         /// The providers that can be asked for a refund.
@@ -130,11 +133,11 @@ impl CallbackCommand {
         }
     }
 
-    /// What raises, or has raised, the alert about the refund that it speaks of, should that be stuck.
-    pub fn stuck_cause(&self, client: ClientId) -> Option<AlertCause> {
-        let Event::Refunded(refund) = &self.notice.event else { return None };
-        let cause = payment_callback::refund::stuck_cause(self.provider, refund)?;
-        Some((client, AlertKind::RefundAttention, cause))
+    /// What raises, or has raised, the alerts about the refund that it speaks of, should that be stuck or fail late.
+    pub fn refund_causes(&self, client: ClientId) -> Vec<AlertCause> {
+        let Event::Refunded(refund) = &self.notice.event else { return Vec::new() };
+        let causes = [stuck_cause(self.provider, refund), failure_cause(self.provider, refund)];
+        causes.into_iter().flatten().map(|cause| (client, AlertKind::RefundAttention, cause)).collect()
     }
 }
 

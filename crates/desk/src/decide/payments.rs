@@ -5,20 +5,16 @@ use client::ClientId;
 use inventory::Sku;
 use order::{Order, OrderStatus, PaymentTerms, Placement, Refunding, provider};
 use payment_callback::{
-    Alert, AlertAction, AlertId, AlertKind, Asked, AskedRefund, Case, CaseChanges, Decision as Judgement,
-    DeliveryId, DeliveryKey, DeliveryRecord, Effect, KnownPayment, Payment, PaymentRequest, PaymentStatus,
-    ProviderKind, QuarantinedBody, Receipt, ReceiptKey, Told, judge,
+    Alert, AlertAction, AlertId, Asked, AskedRefund, Case, CaseChanges, Payment, PaymentRequest,
+    PaymentStatus, ProviderKind, Receipt, ReceiptKey,
 };
 
 use crate::announce;
-use crate::command::{CallbackCommand, PaymentCommand, StatementQuestion};
-use crate::decide::Decision;
+use crate::command::{PaymentCommand, StatementQuestion};
+use crate::decide::{Decision, callbacks};
 use crate::ids::Ids;
 use crate::working_set::{Changes, WorkingSet};
 use crate::{Outcome, Refusal};
-
-/// Who resolves an alert by the API: whoever holds a key of the client.
-const RESOLVED_BY: &str = "client";
 
 pub(super) fn decide(
     set: &WorkingSet,
@@ -28,9 +24,9 @@ pub(super) fn decide(
     now: DateTime<Utc>,
 ) -> Result<Decision, Refusal> {
     match command {
-        PaymentCommand::TakeCallback(callback) => Ok(take_callback(set, client, callback, ids, now)),
-        PaymentCommand::ResolveAlert { alert_id, action, note, askable } => {
-            let resolving = Resolving { alert_id: *alert_id, action: *action, note, askable };
+        PaymentCommand::TakeCallback(callback) => Ok(callbacks::take(set, client, callback, ids, now)),
+        PaymentCommand::ResolveAlert { alert_id, action, by, note, askable } => {
+            let resolving = Resolving { alert_id: *alert_id, action: *action, by, note, askable };
             resolve(set, client, resolving, ids, now)
         }
         PaymentCommand::Expire { payment_no } => Ok(expire(set, client, payment_no, ids, now)),
@@ -157,135 +153,11 @@ pub(super) fn place(
     Ok(Decision { outcome: Outcome::OrderPlaced { order: paid, payment: Some(payment) }, changes })
 }
 
-fn take_callback(
-    set: &WorkingSet,
-    client: ClientId,
-    callback: &CallbackCommand,
-    ids: &mut Ids,
-    now: DateTime<Utc>,
-) -> Decision {
-    let only = |outcome| Decision { outcome, changes: Changes::default() };
-    match set.deliveries.get(&callback.delivery_key(client)) {
-        None => {}
-        Some((id, known)) if *known == callback.fingerprint => return only(Outcome::CallbackRepeated(*id)),
-        Some(_) => {
-            return match set.deliveries.get(&callback.conflicting_key(client)) {
-                Some((id, _)) => only(Outcome::CallbackRepeated(*id)),
-                None => take_conflicting(set, client, callback, ids, now),
-            };
-        }
-    }
-    let id = DeliveryId(ids.take());
-    let event = &callback.notice.event;
-    let key = callback.receipt_key(client);
-    let receipt = key.as_ref().and_then(|key| set.receipts.get(key));
-    let mut known = known(set, client, event.payment_no(), receipt);
-    let counted = callback.refund_key(client).and_then(|refund| set.refunds_known.get(&refund));
-    known.refunds.extend(counted.cloned());
-    if let Some(cause) = callback.stuck_cause(client) {
-        known.alerts.extend(set.alerts.iter().filter(|alert| alert.cause() == cause).cloned());
-    }
-    let asked = known.payment.as_ref().and_then(|payment| {
-        let amount = payment.request?.amount;
-        Some(KnownPayment { payment_no: &payment.payment_no, amount })
-    });
-    let decision = judge(event, asked.as_ref());
-    let mut new_id = || ids.take();
-    let mut case = Case::open(client, known, now, &mut new_id);
-    let told = Told { endpoint: &callback.endpoint, provider: callback.provider, notice: &callback.notice };
-    let effect = case.receive(told);
-    let made = case.close();
-    let record = recorded(callback.delivery_key(client), id, callback, (decision, effect), now);
-    let mut changes = written(set, Vec::new(), made, ids, now);
-    if effect.is_held() {
-        changes.bodies.push(quarantined(client, callback, ids, now));
-    }
-    changes.deliveries.push(record.clone());
-    Decision { outcome: Outcome::CallbackTaken(record), changes }
-}
-
-/// A known delivery with another content: nothing is done but to ask a person.
-fn take_conflicting(
-    set: &WorkingSet,
-    client: ClientId,
-    callback: &CallbackCommand,
-    ids: &mut Ids,
-    now: DateTime<Utc>,
-) -> Decision {
-    let (key, id) = (callback.conflicting_key(client), DeliveryId(ids.take()));
-    let record = recorded(key, id, callback, (Judgement::RecordOnly, Effect::Held), now);
-    let alert = Alert {
-        client_id: client,
-        id: AlertId(ids.take()),
-        kind: AlertKind::DeliveryConflict,
-        cause: format!("delivery:{}:{}", record.endpoint, record.delivery_key),
-        payment_no: record.payment_no.clone(),
-        provider: callback.provider,
-        provider_payment_id: record.provider_payment_id.clone(),
-        receipt_id: None,
-        expected: None,
-        received: None,
-        detail: Some(format!(
-            "the delivery {} came to {} before, with another content",
-            callback.notice.delivery_key, callback.endpoint
-        )),
-        resolution: None,
-        version: 1,
-        created_at: now,
-    };
-    let made = CaseChanges { alerts: vec![alert], ..CaseChanges::default() };
-    let mut changes = written(set, Vec::new(), made, ids, now);
-    changes.bodies.push(quarantined(client, callback, ids, now));
-    changes.deliveries.push(record.clone());
-    Decision { outcome: Outcome::CallbackTaken(record), changes }
-}
-
-/// The record of a delivery under this key, with what it asked for and what was done.
-fn recorded(
-    (client_id, endpoint, delivery_key): DeliveryKey,
-    id: DeliveryId,
-    callback: &CallbackCommand,
-    (decision, effect): (Judgement, Effect),
-    now: DateTime<Utc>,
-) -> DeliveryRecord {
-    let event = &callback.notice.event;
-    DeliveryRecord {
-        client_id,
-        id,
-        endpoint,
-        delivery_key,
-        fingerprint: callback.fingerprint,
-        provider: callback.provider,
-        event_type: callback.notice.event_type.clone(),
-        decision,
-        effect,
-        payment_no: event.payment_no().map(str::to_owned),
-        provider_payment_id: event.payment_id().map(str::to_owned),
-        received_at: now,
-    }
-}
-
-fn quarantined(
-    client: ClientId,
-    callback: &CallbackCommand,
-    ids: &mut Ids,
-    now: DateTime<Utc>,
-) -> QuarantinedBody {
-    QuarantinedBody {
-        client_id: client,
-        id: ids.take(),
-        endpoint: callback.endpoint.clone(),
-        delivery_key: callback.notice.delivery_key.clone(),
-        body: callback.body.clone(),
-        received_at: now,
-        delete_at: now + callback.body_kept,
-    }
-}
-
 /// How an alert is to be resolved.
 struct Resolving<'c> {
     alert_id: AlertId,
     action: AlertAction,
+    by: &'c str,
     note: &'c str,
     askable: &'c [ProviderKind],
 }
@@ -297,7 +169,7 @@ fn resolve(
     ids: &mut Ids,
     now: DateTime<Utc>,
 ) -> Result<Decision, Refusal> {
-    let Resolving { alert_id: id, action, note, askable } = resolving;
+    let Resolving { alert_id: id, action, by, note, askable } = resolving;
     let alert = set.alerts.get(&(client, id)).ok_or(Refusal::AlertNotFound(id))?;
     let receipt = alert.receipt_key().and_then(|key| set.receipts.get(&key));
     let mut known = known(set, client, alert.payment_no.as_deref(), receipt);
@@ -306,7 +178,7 @@ fn resolve(
     }
     let mut new_id = || ids.take();
     let mut case = Case::open(client, known, now, &mut new_id);
-    case.resolve(id, action, RESOLVED_BY, note.to_owned(), askable)?;
+    case.resolve(id, action, by, note.to_owned(), askable)?;
     let resolved = case.alert(id).expect("it was resolved").clone();
     let made = case.close();
     let changes = written(set, Vec::new(), made, ids, now);
@@ -386,7 +258,17 @@ fn known(
     payment_no: Option<&str>,
     receipt: Option<&Receipt>,
 ) -> payment_callback::Known {
-    let payment_no = receipt.and_then(|receipt| receipt.payment_no.as_deref()).or(payment_no);
+    let own = receipt.and_then(|receipt| receipt.payment_no.as_deref());
+    known_under(set, client, own.or(payment_no), receipt)
+}
+
+/// All that was loaded of the payment of exactly this number, and of a receipt.
+pub(super) fn known_under(
+    set: &WorkingSet,
+    client: ClientId,
+    payment_no: Option<&str>,
+    receipt: Option<&Receipt>,
+) -> payment_callback::Known {
     let payment = payment_no.and_then(|number| set.payments.get(&(client, number.to_owned())));
     payment_callback::Known {
         payment: payment.cloned(),
@@ -417,7 +299,7 @@ fn open_alerts(set: &WorkingSet, client: ClientId) -> Vec<Alert> {
 
 /// The rows of a case, with the events that tell of them, and with what the order's items go through. `reserved` are
 /// the skus that the same decision has changed before.
-fn written(
+pub(super) fn written(
     set: &WorkingSet,
     reserved: Vec<Sku>,
     made: CaseChanges,

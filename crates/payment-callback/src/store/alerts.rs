@@ -19,6 +19,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("UNCHANGED", UNCHANGED),
     ("CAUSES_KNOWN", CAUSES_KNOWN),
     ("RAISED_BY", RAISED_BY),
+    ("FIND", FIND),
     ("LIST", LIST),
     ("OPEN_BY_KIND", OPEN_BY_KIND),
 ];
@@ -192,6 +193,26 @@ pub async fn raised_by(
     rows.iter().map(|row| Ok((row.try_get("client_id")?, AlertId(row.try_get("alert_id")?)))).collect()
 }
 
+const FIND: &str = "
+    SELECT client_id, alert_id, kind, cause, payment_no, provider, provider_payment_id, receipt_id, expected_amount,
+           expected_currency, received_amount, received_currency, detail, status, action, resolved_by, resolved_at, note,
+           version, created_at
+    FROM payment_alerts
+    WHERE client_id = $1
+      AND alert_id = $2";
+
+/// The client's alert of this id.
+pub async fn find(db: impl PgExecutor<'_>, client: ClientId, alert: AlertId) -> sqlx::Result<Option<Alert>> {
+    sqlx::query(FIND)
+        .bind(client)
+        .bind(alert.0)
+        .fetch_optional(db)
+        .await?
+        .as_ref()
+        .map(alert_from)
+        .transpose()
+}
+
 const LIST: &str = "
     SELECT client_id, alert_id, kind, cause, payment_no, provider, provider_payment_id, receipt_id, expected_amount,
            expected_currency, received_amount, received_currency, detail, status, action, resolved_by, resolved_at, note,
@@ -201,23 +222,26 @@ const LIST: &str = "
       AND alert_id < $2
       AND ($3::text IS NULL OR status = $3)
       AND ($4::text IS NULL OR kind = $4)
+      AND ($5::text IS NULL OR payment_no = $5)
     ORDER BY alert_id DESC
-    LIMIT $5";
+    LIMIT $6";
 
 /// Which alerts of a client are listed.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Selection {
     /// Only those that are open, or only those that are resolved.
     pub is_open: Option<bool>,
     /// Only those of a kind.
     pub kind: Option<AlertKind>,
+    /// Only those about a payment of this number.
+    pub payment_no: Option<String>,
 }
 
 /// A client's alerts, newest first, from the one before `before` (or the newest), `limit` at most.
 pub async fn list(
     db: impl PgExecutor<'_>,
     client: ClientId,
-    selection: Selection,
+    selection: &Selection,
     before: Option<AlertId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Alert>> {
@@ -227,6 +251,7 @@ pub async fn list(
         .bind(before.map_or(Uuid::max(), |alert| alert.0))
         .bind(status)
         .bind(selection.kind.map(AlertKind::as_str))
+        .bind(selection.payment_no.as_deref())
         .bind(limit)
         .fetch_all(db)
         .await?;

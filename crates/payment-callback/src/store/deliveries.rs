@@ -4,17 +4,20 @@ use account::store::{column, unreadable};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use sqlx::error::BoxDynError;
-use sqlx::postgres::PgArguments;
+use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
-use crate::{DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, QuarantinedBody};
+use crate::{
+    Decision, DeliveryFingerprint, DeliveryId, DeliveryKey, DeliveryRecord, KnownDelivery, QuarantinedBody,
+};
 
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] = &[
     ("KNOWN", KNOWN),
     ("INSERT", INSERT),
     ("OF_PAYMENT", OF_PAYMENT),
+    ("FIND", FIND),
     ("INSERT_BODIES", INSERT_BODIES),
     ("CLIENTS_WITH_BODIES_DUE", CLIENTS_WITH_BODIES_DUE),
     ("DELETE_BODIES_DUE", DELETE_BODIES_DUE),
@@ -22,7 +25,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
 
 /// Which of these deliveries were dealt with, and what they meant.
 pub const KNOWN: &str = "
-    SELECT d.client_id, d.endpoint, d.delivery_key, d.delivery_id, d.fingerprint
+    SELECT d.client_id, d.endpoint, d.delivery_key, d.delivery_id, d.fingerprint, d.decision
     FROM unnest($1::uuid[], $2::text[], $3::text[]) AS n (client_id, endpoint, delivery_key)
     JOIN callback_deliveries d ON d.client_id = n.client_id
                               AND d.endpoint = n.endpoint
@@ -32,7 +35,7 @@ pub const KNOWN: &str = "
 pub async fn known(
     connection: &mut PgConnection,
     keys: &[DeliveryKey],
-) -> sqlx::Result<Vec<(DeliveryKey, (DeliveryId, DeliveryFingerprint))>> {
+) -> sqlx::Result<Vec<(DeliveryKey, KnownDelivery)>> {
     let clients: Vec<Uuid> = keys.iter().map(|(client, _, _)| client.0).collect();
     let endpoints: Vec<&str> = keys.iter().map(|(_, endpoint, _)| endpoint.as_str()).collect();
     let names: Vec<&str> = keys.iter().map(|(_, _, name)| name.as_str()).collect();
@@ -44,7 +47,13 @@ pub async fn known(
                 fingerprint.try_into().map_err(|fault| unreadable("fingerprint", fault))?,
             );
             let key = (row.try_get("client_id")?, row.try_get("endpoint")?, row.try_get("delivery_key")?);
-            Ok((key, (DeliveryId(row.try_get("delivery_id")?), fingerprint)))
+            let decision: &str = row.try_get("decision")?;
+            let known = KnownDelivery {
+                id: DeliveryId(row.try_get("delivery_id")?),
+                fingerprint,
+                was_passed_over: Decision::PASSING_OVER.iter().any(|one| one.word() == decision),
+            };
+            Ok((key, known))
         })
         .collect()
 }
@@ -96,34 +105,120 @@ pub struct DeliveryLine {
     pub received_at: DateTime<Utc>,
 }
 
+/// What booked something is named by its journal rows, however much came after it.
 const OF_PAYMENT: &str = "
     SELECT endpoint, delivery_key, event_type, decision, effect, received_at
     FROM callback_deliveries
     WHERE client_id = $1
-      AND payment_no = $2
-    ORDER BY delivery_id DESC
-    LIMIT $3";
+      AND delivery_id = ANY (ARRAY(
+          (
+              SELECT delivery_id
+              FROM callback_deliveries
+              WHERE client_id = $1
+                AND payment_no = $2
+              ORDER BY delivery_id DESC
+              LIMIT $3
+          )
+          UNION
+          (
+              SELECT delivery_id
+              FROM callback_deliveries
+              WHERE client_id = $1
+                AND payment_no = $2
+                AND effect <> 'none'
+              ORDER BY delivery_id DESC
+              LIMIT $3
+          )
+          UNION
+          SELECT delivery_id
+          FROM journal_entries
+          WHERE client_id = $1
+            AND receipt_id = ANY ($4)
+            AND delivery_id IS NOT NULL
+      ))
+    ORDER BY delivery_id DESC";
 
-/// The newest deliveries that spoke of a payment's number, `limit` at most, newest first.
+/// The deliveries that spoke of a payment's number, newest first: the newest `limit`, the newest `limit` of those that had
+/// an effect, and each that booked something for one of these receipts.
 pub async fn of_payment(
     db: impl PgExecutor<'_>,
     client: ClientId,
     payment_no: &str,
+    receipts: &[Uuid],
     limit: i64,
 ) -> sqlx::Result<Vec<DeliveryLine>> {
-    let rows = sqlx::query(OF_PAYMENT).bind(client).bind(payment_no).bind(limit).fetch_all(db).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(DeliveryLine {
-                endpoint: row.try_get("endpoint")?,
-                delivery_key: row.try_get("delivery_key")?,
-                event_type: row.try_get("event_type")?,
-                decision: row.try_get("decision")?,
-                effect: row.try_get("effect")?,
-                received_at: row.try_get("received_at")?,
-            })
-        })
-        .collect()
+    let rows = sqlx::query(OF_PAYMENT)
+        .bind(client)
+        .bind(payment_no)
+        .bind(limit)
+        .bind(receipts)
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(line_from).collect()
+}
+
+/// A delivery with its bytes, if these are kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeliveryFile {
+    /// The delivery.
+    pub line: DeliveryLine,
+    /// Our id of it.
+    pub delivery_id: DeliveryId,
+    /// The provider.
+    pub provider: String,
+    /// Our number of the payment that it spoke of.
+    pub payment_no: Option<String>,
+    /// The money's identity at the provider.
+    pub provider_payment_id: Option<String>,
+    /// The exact bytes of its body, and when they are deleted.
+    pub body: Option<(Vec<u8>, DateTime<Utc>)>,
+}
+
+/// A body is kept under the provider's name of the delivery; a delivery that is recorded beside another of that name has
+/// something of ours behind it, after a space, which is in no provider's name.
+const FIND: &str = "
+    SELECT d.delivery_id, d.endpoint, d.delivery_key, d.provider, d.event_type, d.decision, d.effect, d.payment_no,
+           d.provider_payment_id, d.received_at, b.body, b.delete_at
+    FROM callback_deliveries d
+    LEFT JOIN quarantined_bodies b ON b.client_id = d.client_id
+                                  AND b.endpoint = d.endpoint
+                                  AND b.delivery_key = split_part(d.delivery_key, ' ', 1)
+                                  AND b.received_at = d.received_at
+    WHERE d.client_id = $1
+      AND d.endpoint = $2
+      AND d.delivery_key = $3
+    LIMIT 1";
+
+/// The delivery of a name that came to an endpoint, with its bytes if they are kept.
+pub async fn find(
+    db: impl PgExecutor<'_>,
+    client: ClientId,
+    endpoint: &str,
+    delivery_key: &str,
+) -> sqlx::Result<Option<DeliveryFile>> {
+    let row = sqlx::query(FIND).bind(client).bind(endpoint).bind(delivery_key).fetch_optional(db).await?;
+    let Some(row) = row else { return Ok(None) };
+    let body: Option<Vec<u8>> = row.try_get("body")?;
+    let delete_at: Option<DateTime<Utc>> = row.try_get("delete_at")?;
+    Ok(Some(DeliveryFile {
+        line: line_from(&row)?,
+        delivery_id: DeliveryId(row.try_get("delivery_id")?),
+        provider: row.try_get("provider")?,
+        payment_no: row.try_get("payment_no")?,
+        provider_payment_id: row.try_get("provider_payment_id")?,
+        body: body.zip(delete_at),
+    }))
+}
+
+fn line_from(row: &PgRow) -> sqlx::Result<DeliveryLine> {
+    Ok(DeliveryLine {
+        endpoint: row.try_get("endpoint")?,
+        delivery_key: row.try_get("delivery_key")?,
+        event_type: row.try_get("event_type")?,
+        decision: row.try_get("decision")?,
+        effect: row.try_get("effect")?,
+        received_at: row.try_get("received_at")?,
+    })
 }
 
 /// Adds bodies: `$1` to `$7`, see [`bind_bodies`].

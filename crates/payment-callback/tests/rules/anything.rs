@@ -66,7 +66,7 @@ fn event() -> impl Strategy<Value = Event> {
             payment_no: number(), payment_id: Some(id.to_owned()),
         }),
         1 => payment_id().prop_map(move |id| Event::PaymentClosed {
-            payment_no: number(), payment_id: Some(id.to_owned()),
+            payment_no: number(), payment_id: Some(id.to_owned()), has_others: false,
         }),
     ]
 }

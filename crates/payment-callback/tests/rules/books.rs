@@ -11,7 +11,8 @@ use payment_callback::{
     Alert, AlertAction, AlertId, Asked, AskedRefund, Case, CaseChanges, Effect, Event, Known, Notice,
     Payment, PaymentRequest, PaymentStatus, ProviderKind, Receipt, ReceiptKey, ReceiptRefund, ReceiptState,
     Refund, RefundOutcome, RefundSum, ReportedAmount, ResolveRefusal, Told,
-    refund::{refund_id, stuck_cause},
+    refund::{failure_cause, refund_id, stuck_cause},
+    told::case_number,
 };
 use uuid::Uuid;
 
@@ -84,6 +85,16 @@ pub fn refunded_in_all(payment_id: &str, total: &str) -> Event {
         outcome: RefundOutcome::Succeeded,
         paid: None,
     })
+}
+
+/// That this one refund gave back so much, of a provider that else tells totals.
+pub fn one_of_total(payment_id: &str, refund_id: &str, amount: &str) -> Event {
+    match refunded(payment_id, refund_id, amount) {
+        Event::Refunded(refund) => {
+            Event::Refunded(Refund { sum: RefundSum::OneOfTotal(exact(amount)), ..refund })
+        }
+        other => panic!("{other:?} is no refund"),
+    }
 }
 
 /// The same refund, with another end.
@@ -159,20 +170,23 @@ impl Books {
             Some(payment_id) => self.known_of(&(CLIENT, provider, payment_id.to_owned())),
             None => Known::default(),
         };
-        known.payment = self.payment.clone();
-        known.order = self.order.clone();
+        let receipt = known.receipts.first().cloned();
+        let is_ours = case_number(event, receipt.as_ref()) == Some(NUMBER);
+        known.payment = self.payment.clone().filter(|_| is_ours);
+        known.order = self.order.clone().filter(|_| is_ours);
         if let Event::Refunded(refund) = event
             && matches!(refund.sum, RefundSum::One(_))
         {
             let key = (CLIENT, provider, refund_id(refund, &notice));
             known.refunds = self.refunds.iter().filter(|refund| refund.key() == key).cloned().collect();
         }
-        if let Event::Refunded(refund) = event
-            && let Some(cause) = stuck_cause(provider, refund)
-        {
-            known.alerts.extend(self.alerts.values().filter(|alert| alert.cause == cause).cloned());
+        if let Event::Refunded(refund) = event {
+            let causes = [stuck_cause(provider, refund), failure_cause(provider, refund)];
+            let raised = self.alerts.values().filter(|alert| causes.contains(&Some(alert.cause.clone())));
+            known.alerts.extend(raised.cloned());
         }
-        let told = Told { endpoint: "endpoint", provider, notice: &notice };
+        let recorded_as = &notice.delivery_key;
+        let told = Told { endpoint: "endpoint", recorded_as, provider, notice: &notice };
         self.step(known, |case| case.receive(told))
     }
 

@@ -6,7 +6,9 @@ use payment_callback::{
     Refund, RefundOutcome,
 };
 
-use crate::books::{Books, OWED, cny, ended, exact, paid, refunded, refunded_in_all, smudged, standard};
+use crate::books::{
+    Books, OWED, cny, ended, exact, one_of_total, paid, refunded, refunded_in_all, smudged, standard,
+};
 
 fn kinds(books: &Books) -> Vec<AlertKind> {
     books.open_alerts().iter().map(|alert| alert.kind).collect()
@@ -211,4 +213,27 @@ fn that_the_money_is_back_is_true_also_after_an_answer_that_was_taken_for_a_refu
     let asked = &books.asked[&id];
     assert_eq!((asked.status, asked.failure.as_deref()), (AskedStatus::Succeeded, None));
     assert_eq!(books.balances().len(), 0);
+}
+
+#[test]
+fn a_refund_that_has_failed_is_asked_about_where_it_counts_and_once() {
+    for (told, failed) in [
+        (refunded("m", "r", "5.00"), ended(refunded("m", "r", "5.00"), RefundOutcome::Closed)),
+        (refunded_in_all("m", "5.00"), ended(one_of_total("m", "r", "5.00"), RefundOutcome::Closed)),
+    ] {
+        let mut books = Books::with_order();
+        books.take(&paid("m", exact(OWED)));
+        assert_eq!(books.take(&failed), Effect::None, "it never counted");
+        books.take(&told);
+        let balances = books.balances();
+        assert_eq!(books.take(&failed), Effect::Held);
+        assert_eq!(books.take(&failed), Effect::None);
+        assert_eq!(kinds(&books), [AlertKind::RefundAttention]);
+        assert_eq!(books.balances(), balances, "nothing turns back by itself");
+    }
+    let mut books = Books::with_order();
+    books.take(&paid("m", exact(OWED)));
+    books.take(&refunded("m", "r", "5.00"));
+    let other = ended(refunded("m", "s", "5.00"), RefundOutcome::Closed);
+    assert_eq!(books.take(&other), Effect::None, "another counts, and this one never did");
 }

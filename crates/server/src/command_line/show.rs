@@ -1,4 +1,4 @@
-//! `onefold show`: an order, an account or a payment as a table for people, beside running servers or without any.
+//! `onefold show`: an order, an account, a payment or a callback as a table for people, beside running servers or without any.
 //!
 //! It reads the database, as `verify` does: whoever runs the service has no client's API key, and what is to be looked at
 //! may be any client's. What it shows is what the API answers, member for member; `--json` prints just that.
@@ -36,6 +36,8 @@ pub enum ShowCommand {
     Account(AccountArguments),
     /// A payment at a provider, with what was received, delivered and booked
     Payment(PaymentArguments),
+    /// A callback as it was recorded, and its bytes as long as they are kept
+    Callback(CallbackArguments),
 }
 
 /// What is the same of whatever is shown.
@@ -91,6 +93,20 @@ pub struct PaymentArguments {
     pub shown: Shown,
 }
 
+/// `show callback`
+#[derive(Clone, Debug, Args)]
+pub struct CallbackArguments {
+    /// The endpoint that it came to
+    #[arg(value_name = "ENDPOINT")]
+    pub endpoint: String,
+    /// The provider's name for it, as `show payment` and the API have it
+    #[arg(value_name = "EVENT_ID")]
+    pub event_id: String,
+    /// The rest.
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
 fn id(text: &str) -> Result<uuid::Uuid, String> {
     words::parse_id(text).ok_or_else(|| "must be a UUID of version 7 in lower case".to_owned())
 }
@@ -111,6 +127,7 @@ pub async fn run(
         ShowCommand::Order(order) => &order.shown,
         ShowCommand::Account(account) => &account.shown,
         ShowCommand::Payment(payment) => &payment.shown,
+        ShowCommand::Callback(callback) => &callback.shown,
     };
     if shown.json {
         return print_line(&serde_json::to_string_pretty(&document)?);
@@ -119,6 +136,7 @@ pub async fn run(
         ShowCommand::Order(_) => pages::order(&document),
         ShowCommand::Account(_) => pages::account(&document),
         ShowCommand::Payment(_) => pages::payment(&document),
+        ShowCommand::Callback(_) => pages::callback(&document),
     };
     lines.iter().try_for_each(|line| print_line(line))
 }
@@ -129,6 +147,9 @@ async fn look(command: &ShowCommand, database: &OpenDatabase) -> anyhow::Result<
         ShowCommand::Order(order) => (format!("order {}", order.id), &order.shown.client),
         ShowCommand::Account(account) => (format!("account {}", account.id), &account.shown.client),
         ShowCommand::Payment(payment) => (format!("payment {}", payment.payment_no), &payment.shown.client),
+        ShowCommand::Callback(callback) => {
+            (format!("callback {} of {}", callback.event_id, callback.endpoint), &callback.shown.client)
+        }
     };
     let mut found: Vec<(String, Value)> = Vec::new();
     for ClientLine { client_id, name, .. } in asked(&pool, name.as_deref()).await? {
@@ -165,5 +186,6 @@ async fn document_of(command: &ShowCommand, pool: &PgPool, client: ClientId) -> 
         ShowCommand::Order(order) => documents::order(pool, client, order.id).await,
         ShowCommand::Account(account) => documents::account(pool, client, account).await,
         ShowCommand::Payment(payment) => documents::payment(pool, client, &payment.payment_no).await,
+        ShowCommand::Callback(callback) => documents::callback(pool, client, callback).await,
     }
 }

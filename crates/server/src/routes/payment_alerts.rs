@@ -1,5 +1,6 @@
 //! Payment alerts: `/v1/payment-alerts` and below.
 
+pub mod get;
 pub mod list;
 pub mod resolve;
 
@@ -41,7 +42,8 @@ pub struct AlertBody {
     /// What ended it: `superseded` is what came later from the provider.
     #[schema(required)]
     action: Option<String>,
-    /// Who ended it: `client`, for whoever holds the client's API key; `service`, for a later callback.
+    /// Who ended it: `client, key ID`, for whoever holds the client's API key of that id (`onefold client keys` lists
+    /// them), or `client`, before ids were noted; `service`, for a later callback.
     #[schema(required)]
     resolved_by: Option<String>,
     /// When.

@@ -61,7 +61,8 @@ pub struct PaymentDetailsBody {
     updated_at: String,
     /// What the provider says was received, and what became of it; oldest first.
     receipts: Vec<ReceiptBody>,
-    /// The deliveries that spoke of it, the newest first, 100 at most.
+    /// The deliveries that spoke of it, the newest first: the last 100, the last 100 that had an effect, and every one that
+    /// booked something.
     deliveries: Vec<DeliveryBody>,
     /// What was booked for it, oldest first.
     journal: Vec<PaymentEntryBody>,

@@ -160,7 +160,11 @@ impl ProviderApi for AlipayApi {
                 };
                 vec![told(paid), told(Event::Refunded(refunded))]
             }
-            "TRADE_CLOSED" => vec![told(Event::PaymentClosed { payment_no, payment_id: Some(payment_id) })],
+            "TRADE_CLOSED" => vec![told(Event::PaymentClosed {
+                payment_no,
+                payment_id: Some(payment_id),
+                has_others: false,
+            })],
             _ => vec![told(Event::Noted { payment_no })],
         })
     }

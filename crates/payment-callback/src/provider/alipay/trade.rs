@@ -88,7 +88,7 @@ fn trade(fields: &Fields<'_>) -> Result<Event, Rejection> {
         }
     }
     Ok(if is_closed {
-        Event::PaymentClosed { payment_no, payment_id: Some(payment_id) }
+        Event::PaymentClosed { payment_no, payment_id: Some(payment_id), has_others: false }
     } else {
         Event::PaymentSucceeded { payment_no, payment_id, amount: paid }
     })

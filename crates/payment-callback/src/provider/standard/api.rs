@@ -158,7 +158,7 @@ fn read_payment(payment: &Json) -> Result<Vec<Notice>, Rejection> {
         "closed" => {
             return Ok(vec![learnt(
                 status,
-                Event::PaymentClosed { payment_no, payment_id: Some(payment_id) },
+                Event::PaymentClosed { payment_no, payment_id: Some(payment_id), has_others: false },
                 "",
             )]);
         }

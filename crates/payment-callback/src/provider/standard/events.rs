@@ -59,6 +59,7 @@ fn closed(data: &Json) -> Result<Event, Rejection> {
     Ok(Event::PaymentClosed {
         payment_no: our_number(data.text("order_id")),
         payment_id: payment_id_if_any(data),
+        has_others: false,
     })
 }
 

@@ -105,7 +105,7 @@ pub(super) fn payment_intent_failed(intent: &Json) -> Result<Event, Rejection> {
 
 pub(super) fn payment_intent_canceled(intent: &Json) -> Result<Event, Rejection> {
     let payment_id = Some(provider_id(intent.text("id"))?);
-    Ok(Event::PaymentClosed { payment_no: payment_no(intent), payment_id })
+    Ok(Event::PaymentClosed { payment_no: payment_no(intent), payment_id, has_others: true })
 }
 
 /// A session is completed as soon as the payer has done all that is asked of them; whether money came is another
@@ -155,7 +155,7 @@ fn refund_updated(refund: &Json) -> Result<Event, Rejection> {
         payment_id: provider_id(payment_id)?,
         refund_id: Some(provider_id(refund.text("id"))?),
         refund_no: refund.get("metadata").and_then(|metadata| our_number(metadata.text("refund_no"))),
-        sum: RefundSum::One(amount(refund, "amount")),
+        sum: RefundSum::OneOfTotal(amount(refund, "amount")),
         outcome,
         paid: None,
     }))

@@ -123,7 +123,7 @@ impl WechatpayApi {
             _ if payment_no.as_deref() != Some(payment.payment_no) => Event::UnknownType,
             // Paid, and refunded since, in part or wholly: how much, the refunds tell.
             Some("SUCCESS" | "REFUND") => paid(said)?,
-            Some("CLOSED" | "REVOKED") => Event::PaymentClosed { payment_no, payment_id },
+            Some("CLOSED" | "REVOKED") => Event::PaymentClosed { payment_no, payment_id, has_others: false },
             Some("PAYERROR") => Event::PaymentFailed { payment_no, payment_id },
             _ => Event::Noted { payment_no },
         })

@@ -4,14 +4,17 @@ use ::account::store::accounts;
 use ::account::store::journal::{self, StatementLine, StatementRange};
 use ::client::ClientId;
 use ::order::OrderId;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use history::store as histories;
+use payment_callback::store::deliveries;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use super::AccountArguments;
-use crate::routes::accounts::AccountBody;
+use super::{AccountArguments, CallbackArguments};
 use crate::routes::accounts::entries::EntryBody;
+use crate::routes::accounts::{AccountBody, time};
 use crate::routes::orders::history::StepBody;
 use crate::routes::orders::{OrderBody, with_payments};
 use crate::routes::payments::get::find_payment;
@@ -69,6 +72,38 @@ pub async fn account(
 pub async fn payment(pool: &PgPool, client: ClientId, payment_no: &str) -> sqlx::Result<Option<Value>> {
     let found = find_payment(pool, client, payment_no).await?;
     Ok(found.map(|payment| json!({ "payment": value(&payment) })))
+}
+
+/// `{"callback"}`: a delivery as it was recorded, with its body in base64 as long as it is kept.
+pub async fn callback(
+    pool: &PgPool,
+    client: ClientId,
+    asked: &CallbackArguments,
+) -> sqlx::Result<Option<Value>> {
+    let found = deliveries::find(pool, client, &asked.endpoint, &asked.event_id).await?;
+    Ok(found.map(|found| {
+        let body = found.body.map(|(bytes, delete_at)| {
+            json!({
+                "bytes": bytes.len(),
+                "body_base64": STANDARD.encode(&bytes),
+                "body_text": String::from_utf8(bytes).ok(),
+                "delete_at": time(delete_at),
+            })
+        });
+        json!({ "callback": {
+            "id": found.delivery_id.to_string(),
+            "endpoint": found.line.endpoint,
+            "event_id": found.line.delivery_key,
+            "provider": found.provider,
+            "event_type": found.line.event_type,
+            "decision": found.line.decision,
+            "verdict": found.line.effect,
+            "payment_no": found.payment_no,
+            "provider_payment_id": found.provider_payment_id,
+            "received_at": time(found.line.received_at),
+            "body": body,
+        } })
+    }))
 }
 
 fn value(body: &impl Serialize) -> Value {

@@ -1,8 +1,58 @@
-//! An order, an account and a payment, as a person reads them: what it is, then what happened.
+//! An order, an account, a payment and a callback, as a person reads them: what it is, then what happened.
 
 use serde_json::Value;
 
 use super::table::{Align, lines};
+
+/// A callback: what was made of it, and what it said.
+pub fn callback(document: &Value) -> Vec<String> {
+    let callback = &document["callback"];
+    let mut page = vec![
+        format!(
+            "Callback {} of {} ({}), {}",
+            word(callback, "event_id"),
+            word(callback, "endpoint"),
+            word(callback, "provider"),
+            word(callback, "event_type"),
+        ),
+        format!(
+            "{}: decision {}, verdict {}",
+            time(word(callback, "received_at")),
+            word(callback, "decision"),
+            word(callback, "verdict"),
+        ),
+        format!(
+            "payment {}, paid as {}",
+            callback["payment_no"].as_str().unwrap_or(NOTHING),
+            callback["provider_payment_id"].as_str().unwrap_or(NOTHING),
+        ),
+        String::new(),
+    ];
+    let body = &callback["body"];
+    if body.is_null() {
+        page.push(
+            "Its bytes are not kept: only those that somebody has to look at are, and for a while."
+                .to_owned(),
+        );
+        return page;
+    }
+    page.push(format!(
+        "Its body, {} bytes, kept until {}. Its headers are not kept, and its signature with them: it was right.",
+        body["bytes"],
+        time(word(body, "delete_at")),
+    ));
+    page.push(String::new());
+    match body["body_text"].as_str() {
+        Some(text) => page.extend(text.lines().map(printable)),
+        None => page.push(format!("in base64, for it is no UTF-8: {}", word(body, "body_base64"))),
+    }
+    page
+}
+
+/// A provider's line, without what would tell a terminal to do something.
+fn printable(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
 
 /// What stands where there is nothing.
 const NOTHING: &str = "–";

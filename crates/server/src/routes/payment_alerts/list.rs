@@ -22,6 +22,7 @@ use crate::reading::{Reading, ok};
     params(
         ("status" = Option<String>, Query, description = "Only those that are `open`, or `resolved`.", example = "open"),
         ("kind" = Option<String>, Query, description = "Only those of a kind.", example = "mismatched"),
+        ("payment_no" = Option<String>, Query, description = "Only those about the payment of this number.", example = "P-1001"),
     ),
     responses((status = 200, description = "A page of alerts.", body = ListBody<AlertBody>,
         example = json!({ "data": [AlertBody::example()], "next_cursor": null })))
@@ -41,10 +42,17 @@ pub async fn list_payment_alerts(
         let known = AlertKind::ALL.map(AlertKind::as_str).join(", ");
         AlertKind::from_word(kind).ok_or_else(|| format!("must be one of {known}"))
     });
+    let payment_no = query.take("payment_no", |text| {
+        // An alert may be about a number that a provider has told of and that no payment of ours could have.
+        let is_number = (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_number
+            .then(|| text.to_owned())
+            .ok_or_else(|| "must be 1 to 64 visible ASCII characters".to_owned())
+    });
     query.finish()?;
 
-    let (pool, selection) = (state.database.pool(), Selection { is_open, kind });
+    let (pool, selection) = (state.database.pool(), Selection { is_open, kind, payment_no });
     let before = page.before.map(|position| AlertId(Uuid::from_u128(position)));
-    let alerts = look_up(pool, || alerts::list(pool, client_id, selection, before, page.fetch())).await?;
+    let alerts = look_up(pool, || alerts::list(pool, client_id, &selection, before, page.fetch())).await?;
     Ok(ok(&page.body::<_, AlertBody>(alerts, |alert| position_of(alert.id.0))))
 }

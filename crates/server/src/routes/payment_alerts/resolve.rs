@@ -73,6 +73,7 @@ pub async fn resolve_payment_alert(
         .field("action", action.as_str())
         .field("note", &note);
     let askable = state.endpoints.askable_of(asker.client_id()).collect();
-    let command = Command::Payment(PaymentCommand::ResolveAlert { alert_id, action, note, askable });
+    let by = format!("client, key {}", asker.api_key_id());
+    let command = Command::Payment(PaymentCommand::ResolveAlert { alert_id, action, by, note, askable });
     asker.submit(&state, OPERATION, meaning, command).await
 }

@@ -15,7 +15,7 @@ use crate::path::{Named, not_found};
 use crate::problem::Problem;
 use crate::reading::{Reading, ok};
 
-/// How many deliveries are shown.
+/// How many deliveries are shown, of all and of those that had an effect; what booked something is shown besides.
 const DELIVERIES_SHOWN: i64 = 100;
 
 /// The number of a payment in a path.
@@ -54,8 +54,8 @@ pub async fn find_payment(
 ) -> sqlx::Result<Option<PaymentDetailsBody>> {
     let Some(payment) = payments::find(pool, client, number).await? else { return Ok(None) };
     let receipts = receipts::of_payment(pool, client, number).await?;
-    let deliveries = deliveries::of_payment(pool, client, number, DELIVERIES_SHOWN).await?;
     let ids: Vec<_> = receipts.iter().map(|receipt| receipt.id.0).collect();
+    let deliveries = deliveries::of_payment(pool, client, number, &ids, DELIVERIES_SHOWN).await?;
     let journal = journal::of_receipts(pool, client, &ids).await?;
     Ok(PaymentDetailsBody::of(payment, receipts, deliveries, journal))
 }
