@@ -45,6 +45,7 @@ pub mod resolve;
 pub mod secret;
 pub mod settle;
 pub mod store;
+pub mod trust;
 
 mod amount_reading;
 mod form;
@@ -67,3 +68,4 @@ pub use provider::{
 pub use receipt::{Funds, Receipt, ReceiptId, ReceiptKey, ReceiptRefund, ReceiptRefundKey, ReceiptState};
 pub use resolve::ResolveRefusal;
 pub use settle::{Effect, Told};
+pub use trust::{KeyMark, Trust};
