@@ -48,16 +48,25 @@ async fn each_request_has_one_line_with_who_what_which_key_what_came_of_it_and_h
         let answer = demo.send(as_sent(id, &demo, method, path, body.clone())).await?;
         assert_eq!(answer.status, *status, "{id}");
     }
+    // Alipay is told so with a 200, and the log must not take it for one.
+    let forged = demo.request("POST", "/v1/callbacks/alipay").header("x-request-id", "r-8");
+    let forged = demo.send(forged.body("out_trade_no=SecretTrade-22&sign=AAAA&sign_type=RSA2")).await?;
+    assert_eq!((forged.status, forged.bytes.as_slice()), (200, b"failure".as_slice()));
     let refused = stranger.send(as_sent("r-7", &stranger, "POST", "/v1/orders", Some(order))).await?;
     assert_eq!(refused.status, 401);
     let malformed = raw_http::exchange(&url, b"SecretNonsense-33\r\n\r\n").await?;
     assert_eq!(malformed.status, 400);
 
-    until("every request has its line", async || request_lines(&program.log()).len() >= table.len() + 2)
+    until("every request has its line", async || request_lines(&program.log()).len() >= table.len() + 3)
         .await;
     let log = program.log();
     let lines = request_lines(&log);
-    assert_eq!(lines.len(), table.len() + 2, "{lines:#?}");
+    assert_eq!(lines.len(), table.len() + 3, "{lines:#?}");
+    let of_forged: Vec<_> = lines.iter().filter(|line| line["request_id"] == "r-8").collect();
+    assert_eq!(
+        (&of_forged[0]["outcome"], &of_forged[0]["endpoint"]),
+        (&"bad_signature".into(), &"alipay".into())
+    );
     let hash = Key::from_value("SecretKey-77").expect("a key").log_id();
     for (id, _, _, body, client, operation, status, outcome) in &table {
         let of_it: Vec<_> = lines.iter().filter(|line| line["request_id"] == *id).collect();
@@ -79,6 +88,7 @@ async fn each_request_has_one_line_with_who_what_which_key_what_came_of_it_and_h
         "SecretRoute",
         "SecretQuery",
         "SecretNonsense",
+        "SecretTrade",
         "123.45",
     ] {
         assert!(!log.contains(secret), "the log tells {secret}");

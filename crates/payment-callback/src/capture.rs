@@ -62,17 +62,17 @@ pub struct Outcome {
     pub detail: Option<String>,
 }
 
-/// Why a file holds no captures.
+/// Why a file holds no captures, or something in its list is none.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{0}")]
 pub struct NotACapture(String);
 
-/// Reads the captures of a file.
+/// Reads the captures of a file, each by itself: one that cannot be read takes no other with it.
 ///
 /// # Errors
 ///
-/// [`NotACapture`] says what is missing or wrong, and in which capture.
-pub fn read_captures(file: &[u8]) -> Result<Vec<Capture>, NotACapture> {
+/// [`NotACapture`] says what is missing or wrong: of the file, or of the capture in whose place it stands.
+pub fn read_captures(file: &[u8]) -> Result<Vec<Result<Capture, NotACapture>>, NotACapture> {
     let file: Value =
         serde_json::from_slice(file).map_err(|error| NotACapture(format!("not JSON: {error}")))?;
     let (provider, captures) = match file {
@@ -87,11 +87,8 @@ pub fn read_captures(file: &[u8]) -> Result<Vec<Capture>, NotACapture> {
     if captures.is_empty() {
         return Err(NotACapture("there is no capture in it".to_owned()));
     }
-    captures
-        .into_iter()
-        .enumerate()
-        .map(|(index, capture)| read_one(index, capture, provider.as_ref()))
-        .collect()
+    let captures = captures.into_iter().enumerate();
+    Ok(captures.map(|(index, capture)| read_one(index, capture, provider.as_ref())).collect())
 }
 
 #[derive(Deserialize)]
@@ -99,7 +96,9 @@ struct CaptureIn {
     id: Option<String>,
     provider: Option<String>,
     now: Option<i64>,
-    config: Value,
+    /// Left out, it has no key, and is refused as an endpoint without one is.
+    #[serde(default)]
+    config: Map<String, Value>,
     order: Option<OrderIn>,
     request: RequestIn,
     expect: Option<Map<String, Value>>,
@@ -157,7 +156,7 @@ fn read_one(index: usize, capture: Value, provider: Option<&Value>) -> Result<Ca
         (None, Some(text)) => text.into_bytes(),
         (None, None) => return Err(fault("`request` has neither body_base64 nor body_text".to_owned())),
     };
-    let (config, headers, expect) = (read.config, read.request.headers, read.expect);
+    let (config, headers, expect) = (Value::Object(read.config), read.request.headers, read.expect);
     Ok(Capture { id, expect, kind, now, config, known, headers, body })
 }
 
@@ -323,16 +322,32 @@ mod tests {
             ("5.12", "KWD", "5.120"),
         ] {
             let captures = read_captures(with_order(written, currency).to_string().as_bytes()).unwrap();
-            let known = captures[0].known.as_ref().unwrap();
+            let known = captures[0].as_ref().unwrap().known.as_ref().unwrap();
             assert_eq!((known.1.to_string().as_str(), known.1.currency().code()), (amount, currency));
         }
         for (written, currency) in
             [("5.50", "UGX"), ("88.801", "USD"), (".00", "USD"), ("5.", "USD"), ("", "USD")]
         {
-            assert!(
-                read_captures(with_order(written, currency).to_string().as_bytes()).is_err(),
-                "{written}"
-            );
+            let captures = read_captures(with_order(written, currency).to_string().as_bytes()).unwrap();
+            assert!(captures[0].is_err(), "{written}");
         }
+    }
+
+    #[test]
+    fn what_is_no_capture_takes_no_other_with_it() {
+        let mut of_no_text = with_order("1.00", "USD");
+        of_no_text["request"]["headers"] = json!([["Stripe-Signature", 1]]);
+        let list = json!([with_order("1.005", "USD"), with_order("1.00", "USD"), of_no_text, 5]);
+        let captures = read_captures(list.to_string().as_bytes()).unwrap();
+        let read: Vec<bool> = captures.iter().map(Result::is_ok).collect();
+        assert_eq!(read, [false, true, false, false]);
+    }
+
+    #[test]
+    fn an_endpoint_without_a_configuration_rejects_everything() {
+        let mut capture = with_order("1.00", "USD");
+        capture.as_object_mut().unwrap().remove("config");
+        let captures = read_captures(capture.to_string().as_bytes()).unwrap();
+        assert_eq!(captures[0].as_ref().unwrap().check().reason, Some("config_error"));
     }
 }

@@ -11,13 +11,19 @@ use crate::secret::Secret;
 
 /// Reads a provider's settings.
 pub(crate) fn read<S: DeserializeOwned>(settings: Value) -> Result<S, ConfigFault> {
-    serde_json::from_value(settings).map_err(|error| ConfigFault(without_the_value(&error.to_string())))
+    serde_path_to_error::deserialize(settings).map_err(|error| {
+        let fault = without_the_value(&error.inner().to_string());
+        match error.path().to_string().as_str() {
+            "." => ConfigFault(fault),
+            path => ConfigFault(format!("{path}: {fault}")),
+        }
+    })
 }
 
 /// serde tells what it found in the place of what it expected, and that may be a secret.
 fn without_the_value(error: &str) -> String {
     match error.split_once(", expected ") {
-        Some((_, expected)) => format!("a setting is of the wrong kind: expected {expected}"),
+        Some((_, expected)) => format!("is of the wrong kind: expected {expected}"),
         None => error.to_owned(),
     }
 }
@@ -142,6 +148,20 @@ mod tests {
         ] {
             assert!(with_files_read(settings.clone(), &mut read).is_err(), "{settings}");
         }
+    }
+
+    #[test]
+    fn a_setting_of_the_wrong_kind_is_named_and_its_value_is_not_told() {
+        #[derive(Debug, Deserialize)]
+        struct Settings {
+            #[expect(dead_code, reason = "only its kind is looked at")]
+            secrets: Vec<Secret>,
+            #[expect(dead_code, reason = "takes the rest, as every provider's settings do")]
+            #[serde(flatten)]
+            unknown: UnknownSettings,
+        }
+        let fault = super::read::<Settings>(json!({ "secrets": "whsec_hush" })).unwrap_err().to_string();
+        assert!(fault.starts_with("secrets: ") && !fault.contains("hush"), "{fault}");
     }
 
     #[test]

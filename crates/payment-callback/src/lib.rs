@@ -47,6 +47,7 @@ pub mod secret;
 pub mod settle;
 pub mod store;
 pub mod told;
+pub mod trust;
 
 mod amount_reading;
 mod form;
@@ -71,3 +72,4 @@ pub use provider::{
 pub use receipt::{Funds, Receipt, ReceiptId, ReceiptKey, ReceiptRefund, ReceiptRefundKey, ReceiptState};
 pub use resolve::ResolveRefusal;
 pub use told::{Effect, Told};
+pub use trust::{KeyMark, Trust};

@@ -31,10 +31,15 @@ pub struct Turn {
 impl Turn {
     /// When the payment is to be asked about again, if it is asked about `now`; `None`: never.
     ///
-    /// `after` is how old a payment is when it is first asked about; no pause is shorter. `chance` is drawn anew each time
-    /// and prolongs the pause by up to a quarter, so that payments which were placed together are not asked about
-    /// together for ever.
-    pub fn next(&self, now: DateTime<Utc>, after: TimeDelta, chance: u8) -> Option<DateTime<Utc>> {
+    /// No pause is shorter than those of `pauses`. `chance` is drawn anew each time and prolongs the pause by up to a
+    /// quarter, so that payments which were placed together are not asked about together for ever.
+    pub fn next(&self, now: DateTime<Utc>, pauses: Pauses, chance: u8) -> Option<DateTime<Utc>> {
+        // A question that is under way when the next is due would be asked twice at a time, by two servers.
+        Some(self.wanted(now, pauses.first, chance)?.max(now + pauses.turn))
+    }
+
+    /// When it would be asked about next, if every answer came at once.
+    fn wanted(&self, now: DateTime<Utc>, after: TimeDelta, chance: u8) -> Option<DateTime<Utc>> {
         let overdue = now - self.expires_at;
         if overdue >= LOOKED_BACK {
             return None;
@@ -51,6 +56,15 @@ impl Turn {
     }
 }
 
+/// The pauses between questions that an endpoint has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pauses {
+    /// How old a payment is when it is first asked about.
+    pub first: TimeDelta,
+    /// How long after its turn is taken a question is over, at the most.
+    pub turn: TimeDelta,
+}
+
 fn prolonged(pause: TimeDelta, chance: u8) -> TimeDelta {
     pause + pause * i32::from(chance) / (4 * i32::from(u8::MAX))
 }
@@ -61,6 +75,11 @@ mod tests {
 
     const AFTER: TimeDelta = TimeDelta::seconds(60);
 
+    /// Of an endpoint that asks first at this age.
+    fn first(first: TimeDelta) -> Pauses {
+        Pauses { first, turn: TimeDelta::seconds(13) }
+    }
+
     fn of_half_an_hour() -> Turn {
         let created_at = DateTime::UNIX_EPOCH;
         Turn { payment_no: "P-0001".to_owned(), created_at, expires_at: created_at + TimeDelta::minutes(30) }
@@ -70,7 +89,7 @@ mod tests {
     fn ages(turn: &Turn, chance: u8) -> Vec<i64> {
         let mut now = turn.created_at + AFTER;
         let mut ages = vec![AFTER.num_seconds()];
-        while let Some(next) = turn.next(now, AFTER, chance) {
+        while let Some(next) = turn.next(now, first(AFTER), chance) {
             assert!(next > now, "{next} follows {now}");
             ages.push((next - turn.created_at).num_seconds());
             now = next;
@@ -93,7 +112,7 @@ mod tests {
     fn chance_prolongs_a_pause_by_a_quarter_at_most_and_never_past_the_last_call() {
         let turn = of_half_an_hour();
         let asked_at = turn.created_at + TimeDelta::seconds(120);
-        let pause = |chance| (turn.next(asked_at, AFTER, chance).unwrap() - asked_at).num_seconds();
+        let pause = |chance| (turn.next(asked_at, first(AFTER), chance).unwrap() - asked_at).num_seconds();
         assert_eq!((pause(0), pause(u8::MAX)), (120, 150));
         assert!(ages(&turn, u8::MAX).contains(&1_785));
     }
@@ -102,20 +121,37 @@ mod tests {
     fn no_pause_is_shorter_than_the_first() {
         let turn = of_half_an_hour();
         let seldom = TimeDelta::minutes(10);
-        let first = turn.created_at + seldom;
-        assert_eq!(turn.next(first, seldom, 0), Some(first + seldom));
-        assert_eq!(turn.next(turn.expires_at, seldom, 0), Some(turn.expires_at + seldom));
+        let once = turn.created_at + seldom;
+        assert_eq!(turn.next(once, first(seldom), 0), Some(once + seldom));
+        assert_eq!(turn.next(turn.expires_at, first(seldom), 0), Some(turn.expires_at + seldom));
+    }
+
+    #[test]
+    fn nothing_is_asked_again_before_the_last_question_has_to_be_over() {
+        let turn = of_half_an_hour();
+        let slow = Pauses { first: TimeDelta::seconds(2), turn: TimeDelta::seconds(63) };
+        let mut now = turn.created_at + slow.first;
+        while let Some(next) = turn.next(now, slow, 0) {
+            assert!(next - now >= slow.turn, "{next} follows {now}");
+            now = next;
+        }
+        assert!(now >= turn.expires_at + LOOKED_BACK);
     }
 
     #[test]
     fn a_payment_that_lives_for_seconds_is_asked_about_at_its_end() {
         let turn = Turn { expires_at: DateTime::UNIX_EPOCH + TimeDelta::seconds(5), ..of_half_an_hour() };
-        assert_eq!(turn.next(turn.created_at, AFTER, 0), Some(turn.expires_at));
+        let asked_at = turn.created_at;
+        assert_eq!(
+            turn.next(asked_at, Pauses { turn: TimeDelta::seconds(2), ..first(AFTER) }, 0),
+            Some(turn.expires_at)
+        );
+        assert_eq!(turn.next(asked_at, first(AFTER), 0), Some(asked_at + TimeDelta::seconds(13)));
     }
 
     #[test]
     fn a_payment_that_nobody_could_ask_about_for_days_is_asked_about_once() {
         let turn = of_half_an_hour();
-        assert_eq!(turn.next(turn.expires_at + TimeDelta::days(3), AFTER, 0), None);
+        assert_eq!(turn.next(turn.expires_at + TimeDelta::days(3), first(AFTER), 0), None);
     }
 }

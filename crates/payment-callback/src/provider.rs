@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::api::ProviderApi;
 use crate::event::Notice;
 use crate::payable::Unpayable;
+use crate::trust::Trust;
 
 mod alipay;
 #[cfg(test)]
@@ -68,6 +69,9 @@ pub trait Provider: fmt::Debug + Send + Sync {
     ///
     /// A [`Rejection`] says why the delivery is not to be believed, or cannot be read.
     fn verify(&self, delivery: &Delivery<'_>, now: DateTime<Utc>) -> Result<Notice, Rejection>;
+
+    /// By what it believes a delivery: each key, with what a delivery that it signed must name besides.
+    fn trusts(&self) -> Vec<Trust>;
 
     /// What can be asked of the provider; `None` where the endpoint's configuration has no `api`.
     fn api(&self) -> Option<&dyn ProviderApi> {
@@ -318,7 +322,7 @@ mod tests {
             "order": { "order_id": "P-000001", "amount": "500", "currency": currency },
             "request": { "headers": [["coffer-time", now.to_string()], ["coffer-signature", hex]], "body_text": body },
         });
-        read_captures(capture.to_string().as_bytes()).unwrap()[0].check()
+        read_captures(capture.to_string().as_bytes()).unwrap()[0].as_ref().unwrap().check()
     }
 
     #[test]

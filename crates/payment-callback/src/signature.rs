@@ -14,6 +14,7 @@ use x509_cert::der::{DecodePem as _, Encode as _};
 
 use crate::provider::ConfigFault;
 use crate::secret::Secret;
+use crate::trust::KeyMark;
 
 /// Shorter RSA keys can be factored, and then anybody can sign.
 const RSA_BYTES_MIN: usize = 2_048 / 8;
@@ -72,6 +73,12 @@ impl RsaPublicKey {
     /// Whether `signature` is that of `content` under this key.
     pub(crate) fn verifies(&self, content: &[u8], signature: &[u8]) -> bool {
         self.0.pkcs1v15_verify::<Sha256>(content, signature).is_ok()
+    }
+
+    /// Its mark, however it was written.
+    pub(crate) fn mark(&self) -> KeyMark {
+        let (modulus, exponent) = (self.0.n_bytes(), self.0.e_bytes());
+        KeyMark::of(&[&modulus[..], b" ", &exponent[..]].concat())
     }
 
     fn long_enough(key: rsa::PublicKey, setting: &str) -> Result<RsaPublicKey, ConfigFault> {

@@ -13,6 +13,7 @@ fn every_vector_comes_out_as_it_expects() {
         let file = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let captures = read_captures(&file).unwrap_or_else(|fault| panic!("{provider}: {fault}"));
         for capture in captures {
+            let capture = capture.unwrap_or_else(|fault| panic!("{provider}: {fault}"));
             let expect = capture.expect.as_ref().unwrap_or_else(|| panic!("{} expects nothing", capture.id));
             let outcome = capture.check();
             let detail = outcome.detail.clone().unwrap_or_default();

@@ -13,6 +13,7 @@
 //! - [`layout`], [`provider_layouts`]: how statements are laid out, and those of the known providers;
 //! - [`values`], [`records`]: what stands in a line, and in a file of CSV;
 //! - [`report`]: differences as a table, as CSV, as JSON;
+//! - [`csv_field`]: fields of CSV that a spreadsheet does not run;
 //! - [`store`]: the statements of SQL, and the snapshot that they read.
 //!
 //! **The promise.** An amount is what is written, to the last digit, or its line is reported as unreadable with its
@@ -22,6 +23,7 @@
 //! it reads by itself. It writes nothing but its own temporary table.
 
 pub mod comparison;
+pub mod csv_field;
 pub mod difference;
 pub mod layout;
 pub mod provider_layouts;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
+use crate::csv_field::push_field;
 use crate::difference::{Difference, DifferenceKind, Told};
 use crate::reconcile::Summary;
 
@@ -13,7 +14,8 @@ use crate::reconcile::Summary;
 pub enum Format {
     /// A line for each difference, and sentences behind them.
     Table,
-    /// A heading and a record for each difference (RFC 4180), with bare line feeds. The summary is no part of it.
+    /// A heading and a record for each difference (RFC 4180), with bare line feeds, and a `'` before a text that a
+    /// spreadsheet would run. The summary is no part of it.
     Csv,
     /// One document: `differences`, and the `summary`.
     Json,
@@ -76,8 +78,14 @@ impl<W: Write> Report<W> {
                 writeln!(self.out, "{}", table_row(difference))?;
             }
             Format::Csv => {
-                let fields = values(difference).map(|value| quoted(value.unwrap_or_default()));
-                writeln!(self.out, "{}", fields.join(","))?;
+                let mut record = String::new();
+                for (index, value) in values(difference).into_iter().enumerate() {
+                    if index > 0 {
+                        record.push(',');
+                    }
+                    push_field(&mut record, &value.unwrap_or_default());
+                }
+                writeln!(self.out, "{record}")?;
             }
             Format::Json => {
                 let comma = if self.written == 0 { "" } else { "," };
@@ -276,10 +284,6 @@ fn summary_document(summary: &Summary) -> Value {
         "to": time(summary.to),
         "taken_at": time(summary.taken_at),
     })
-}
-
-fn quoted(value: String) -> String {
-    if value.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", value.replace('"', "\"\"")) } else { value }
 }
 
 fn time(at: DateTime<Utc>) -> String {

@@ -31,6 +31,7 @@ pub struct Facts {
     request_id: RequestId,
     client: OnceLock<Arc<KeyHolder>>,
     key: OnceLock<String>,
+    endpoint: OnceLock<String>,
     allowance: OnceLock<Allowance>,
     trace_id: OnceLock<String>,
     phase: AtomicU8,
@@ -43,6 +44,7 @@ impl Facts {
             request_id,
             client: OnceLock::new(),
             key: OnceLock::new(),
+            endpoint: OnceLock::new(),
             allowance: OnceLock::new(),
             trace_id: OnceLock::new(),
             phase: AtomicU8::new(Phase::Asking as u8),
@@ -71,6 +73,11 @@ impl Facts {
     /// Under which key.
     pub fn note_key(&self, key: &Key) {
         let _ = self.key.set(key.log_id());
+    }
+
+    /// Which of the endpoints that providers call it came to.
+    pub fn note_endpoint(&self, name: String) {
+        let _ = self.endpoint.set(name);
     }
 
     /// What it has left of its limits.
@@ -142,6 +149,7 @@ impl Line {
             outcome,
             client = self.facts.client.get().map(|client| client.name.as_str()),
             key = self.facts.key.get().map(String::as_str),
+            endpoint = self.facts.endpoint.get().map(String::as_str),
             trace_id = self.facts.trace_id.get().map(String::as_str),
             duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
             "request"

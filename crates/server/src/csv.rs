@@ -1,18 +1,13 @@
 //! Records of CSV (RFC 4180) that a spreadsheet may open without harm.
 
+use reconciliation::csv_field::push_field;
+
 /// What a client names to be answered in CSV.
 pub const CONTENT_TYPE: &str = "text/csv; charset=utf-8; header=present";
 
-/// What a spreadsheet takes for the beginning of a formula, or passes over to find one behind it (OWASP, "CSV injection").
-const BEGINS_A_FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
-
-/// Marks a text as a text. Spreadsheets do not show it.
-const TEXT_MARK: char = '\'';
-
 /// Adds a record, with the line end behind it.
 ///
-/// A field that a spreadsheet could run gets a `'` in front, and so does one that begins with `'`: whoever takes one such
-/// mark away has the exact text. No amount, time or id begins so.
+/// A field that a spreadsheet could run [is marked](reconciliation::csv_field). No amount, time or id begins so.
 pub fn push_record<'f>(text: &mut String, fields: impl IntoIterator<Item = &'f str>) {
     for (index, field) in fields.into_iter().enumerate() {
         if index > 0 {
@@ -21,26 +16,6 @@ pub fn push_record<'f>(text: &mut String, fields: impl IntoIterator<Item = &'f s
         push_field(text, field);
     }
     text.push_str("\r\n");
-}
-
-fn push_field(text: &mut String, field: &str) {
-    let is_marked = field.starts_with(BEGINS_A_FORMULA) || field.starts_with(TEXT_MARK);
-    let is_quoted = is_marked || field.contains([',', '"', '\r', '\n']);
-    if is_quoted {
-        text.push('"');
-    }
-    if is_marked {
-        text.push(TEXT_MARK);
-    }
-    for character in field.chars() {
-        if character == '"' {
-            text.push('"');
-        }
-        text.push(character);
-    }
-    if is_quoted {
-        text.push('"');
-    }
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
 struct Told {
     /// The slug of a problem, whether it is a fresh one or comes from the desk; else empty.
     slug: &'static str,
-    /// The slug, or how the request went well.
+    /// The slug, or why a provider's callback is not believed, or how the request went well.
     outcome: &'static str,
 }
 
@@ -155,7 +155,7 @@ impl Told {
         let slug = fresh.or_else(|| response.extensions().get::<Slug>().copied()).map_or("", Slug::as_str);
         let outcome = match slug {
             _ if response.headers().contains_key(REPLAYED) => "replayed",
-            "" => "ok",
+            "" => response.extensions().get::<ProvidersWords>().map_or("ok", |words| words.outcome),
             slug => slug,
         };
         Self { slug, outcome }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use chrono::TimeDelta;
 use client::ClientId;
-use payment_callback::{Provider, ProviderKind, Purpose};
+use payment_callback::{KeyMark, Provider, ProviderKind, Purpose, Trust};
 use provider_simulator::demo_keys;
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -48,6 +48,46 @@ impl fmt::Debug for Endpoint {
             .field("provider", &self.provider.kind())
             .finish_non_exhaustive()
     }
+}
+
+/// Refuses endpoints whose keys do not keep forgers out: those of the demo, which everybody knows, where others can call;
+/// and any with which two clients would believe the same bytes.
+///
+/// # Errors
+///
+/// A sentence that names the endpoints, and no key.
+pub fn refuse_unsafe(endpoints: &[Endpoint], reached_by_others: bool) -> anyhow::Result<()> {
+    if reached_by_others {
+        let known: HashSet<KeyMark> = of_demo(None).iter().flat_map(keys_of).collect();
+        if let Some(endpoint) =
+            endpoints.iter().find(|endpoint| keys_of(endpoint).any(|key| known.contains(&key)))
+        {
+            bail!(
+                "callbacks.{}: it has a key of the demo, which everybody knows: give the provider's own, or listen on a loopback address",
+                endpoint.name
+            );
+        }
+    }
+    let mut believers: HashMap<(ProviderKind, Trust), &Endpoint> = HashMap::new();
+    for endpoint in endpoints {
+        for trust in endpoint.provider.trusts() {
+            let other = *believers.entry((endpoint.provider.kind(), trust)).or_insert(endpoint);
+            if other.client != endpoint.client {
+                bail!(
+                    "callbacks.{} and callbacks.{} have a key in common: what is sent to {} could be sent again to {}; give each client keys of its own",
+                    other.name,
+                    endpoint.name,
+                    other.client,
+                    endpoint.client
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn keys_of(endpoint: &Endpoint) -> impl Iterator<Item = KeyMark> {
+    endpoint.provider.trusts().into_iter().map(|trust| trust.key)
 }
 
 /// The endpoints of a server, with their clients found. Cheap to clone.
@@ -207,6 +247,36 @@ mod tests {
         let names: Vec<String> = of_demo(None).into_iter().map(|endpoint| endpoint.name).collect();
         let providers: Vec<String> = ProviderKind::all().map(|kind| kind.word().to_owned()).collect();
         assert_eq!(names, providers);
+    }
+
+    fn of_client(client: &str) -> Vec<Endpoint> {
+        let endpoints = of_demo(None).into_iter();
+        endpoints
+            .map(|endpoint| Endpoint {
+                name: format!("{}-of-{client}", endpoint.name),
+                client: client.to_owned(),
+                ..endpoint
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_demos_keys_are_refused_where_others_can_call() {
+        for endpoint in of_client("acme") {
+            assert!(refuse_unsafe(std::slice::from_ref(&endpoint), false).is_ok(), "{}", endpoint.name);
+            let refused = refuse_unsafe(std::slice::from_ref(&endpoint), true).unwrap_err().to_string();
+            assert!(refused.contains(&endpoint.name), "{refused}");
+        }
+    }
+
+    #[test]
+    fn two_clients_do_not_believe_the_same_bytes() {
+        for (acmes, others) in of_client("acme").into_iter().zip(of_client("other")) {
+            let refused = refuse_unsafe(&[acmes.clone(), others.clone()], false).unwrap_err().to_string();
+            assert!(refused.contains(&acmes.name) && refused.contains(&others.name), "{refused}");
+            let moved = Endpoint { name: "moved".to_owned(), ..acmes.clone() };
+            assert!(refuse_unsafe(&[acmes, moved], false).is_ok(), "one client may have it twice");
+        }
     }
 
     #[test]

@@ -91,17 +91,10 @@ async fn the_provider_may_stand_at_the_top_of_the_file() {
 #[tokio::test]
 async fn a_file_that_cannot_be_checked_is_named_and_so_is_the_trouble() {
     let home = Home::new();
-    let mut without_now = vector("stripe/valid");
-    without_now.as_object_mut().unwrap().remove("now");
-    let mut of_nobody = vector("stripe/valid");
-    of_nobody["provider"] = json!("paypal");
     for (name, text, trouble) in [
         ("text.json", "not json".to_owned(), "not JSON"),
         ("empty.json", r#"{"vectors":[]}"#.to_owned(), "there is no capture in it"),
         ("number.json", "7".to_owned(), "neither an object nor a list"),
-        ("now.json", without_now.to_string(), "stripe/valid: `now`"),
-        ("nobody.json", of_nobody.to_string(), "stripe/valid: `provider` is none of stripe, alipay"),
-        ("bare.json", r#"{"provider":"stripe"}"#.to_owned(), "capture 1: missing field `config`"),
     ] {
         let file = home.write(name, &text);
         let ended = home.run(&["callback", "check", &vectors("stripe"), &file]).await;
@@ -116,4 +109,25 @@ async fn a_file_that_cannot_be_checked_is_named_and_so_is_the_trouble() {
     let ended = home.run(&["callback", "check", "nowhere.json"]).await;
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.sentence().contains("cannot read nowhere.json"), "{}", ended.sentence());
+}
+
+#[tokio::test]
+async fn a_capture_that_cannot_be_checked_is_named_and_the_others_are_checked() {
+    let home = Home::new();
+    let mut without_now = vector("stripe/valid");
+    without_now.as_object_mut().unwrap().remove("now");
+    let mut of_nobody = vector("stripe/valid");
+    of_nobody["provider"] = json!("paypal");
+    for (odd, trouble) in [
+        (without_now, "stripe/valid: `now`"),
+        (of_nobody, "stripe/valid: `provider` is none of stripe, alipay"),
+        (json!({ "provider": "stripe" }), "capture 1: missing field `request`"),
+    ] {
+        let file = home.write("odd.json", &json!([odd, vector("stripe/valid")]).to_string());
+        let ended = home.run(&["callback", "check", &file]).await;
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert_eq!(ended.stdout.lines().count(), 1, "{ended:?}");
+        assert!(ended.stdout.contains(r#""verify":"ok""#), "{ended:?}");
+        assert!(ended.sentence().contains("odd.json") && ended.sentence().contains(trouble), "{ended:?}");
+    }
 }

@@ -42,6 +42,7 @@ fn unsafe_endpoints() -> Vec<(String, &'static str)> {
         (standard("[]"), "secrets is empty"),
         (standard("[\"whsec_\"]"), "24 to 64"),
         (standard("[\"whsec_c2hvcnQ=\"]"), "24 to 64"),
+        (standard("[\"whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=\"]"), "over and over"),
         // A public key of which any signature is right; and a text of which nobody can say what it is.
         (standard("[\"whpk_AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"]"), "weak"),
         (standard("[\"BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=\"]"), "algorithm"),
@@ -75,6 +76,34 @@ async fn an_endpoint_that_could_take_a_forgery_for_a_callback_stops_the_start_wi
         assert!(ended.sentence().contains(why), "{why}: {section}: {ended:?}");
         assert!(!ended.sentence().contains("of_these_tests"), "a key is told: {ended:?}");
         assert_eq!(ended.stdout, "", "it does not listen");
+    }
+    assert!(!home.data_dir().exists(), "no database is started for it");
+}
+
+#[tokio::test]
+async fn keys_that_others_know_stop_the_start() {
+    let home = Home::new();
+    let demos = "provider = \"stripe\"\nsecrets = [\"whsec_onefold_demo_only_protects_nothing\"]\n";
+    let shared = "provider = \"stripe\"\nsecrets = [\"whsec_of_these_tests_alone\"]\n";
+    for (listen, configuration, named) in [
+        (
+            "0.0.0.0:0",
+            format!("[callbacks.one]\nclient = \"acme\"\n{demos}"),
+            vec!["callbacks.one", "the demo"],
+        ),
+        (
+            "127.0.0.1:0",
+            format!(
+                "[callbacks.one]\nclient = \"acme\"\n{shared}[callbacks.two]\nclient = \"other\"\n{shared}"
+            ),
+            vec!["callbacks.one", "callbacks.two", "acme", "other"],
+        ),
+    ] {
+        let configuration = home.write("onefold.toml", &configuration);
+        let ended = home.run(&["serve", "--listen", listen, "--config", &configuration]).await;
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(named.iter().all(|word| ended.sentence().contains(word)), "{named:?}: {ended:?}");
+        assert!(!ended.sentence().contains("whsec_"), "a key is told: {ended:?}");
     }
     assert!(!home.data_dir().exists(), "no database is started for it");
 }

@@ -24,6 +24,7 @@ use crate::event::Notice;
 use crate::form::Form;
 use crate::secret::ListedKey;
 use crate::signature::{RsaPublicKey, base64_bytes};
+use crate::trust::Trust;
 use api::AlipayApi;
 
 pub(super) const REGISTRATION: Registration =
@@ -87,7 +88,10 @@ fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigF
     }
     configuration::ids_are_distinct("alipay_public_keys", keys.iter().map(|(id, _)| id.as_str()))?;
     let keys = PlatformKeys(keys);
-    let api = settings.api.map(|api| AlipayApi::new(api, &settings.app_id, keys.clone())).transpose()?;
+    let on_behalf_of_another = settings.auth_app_id.is_some();
+    let api =
+        settings.api.map(|api| AlipayApi::new(api, &settings.app_id, on_behalf_of_another, keys.clone()));
+    let api = api.transpose()?;
     Ok(Box::new(Alipay {
         app_id: settings.app_id,
         seller_id: settings.seller_id,
@@ -118,6 +122,13 @@ impl Provider for Alipay {
         )?;
         let key_id = self.keys.that_signed_fields(&form, &signature)?;
         self.read(&form, key_id)
+    }
+
+    fn trusts(&self) -> Vec<Trust> {
+        let on_behalf_of = self.auth_app_id.as_deref().unwrap_or_default();
+        let recipient = [self.app_id.as_str(), &self.seller_id, on_behalf_of].join(" ");
+        let keys = self.keys.0.iter().map(|(_, key)| key.mark());
+        keys.map(|key| Trust { key, recipient: recipient.clone() }).collect()
     }
 
     fn api(&self) -> Option<&dyn ProviderApi> {

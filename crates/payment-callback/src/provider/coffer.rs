@@ -20,6 +20,7 @@ use crate::payable::{Unpayable, payable_on_scale};
 use crate::provider_id::{our_number, provider_id, shown_word};
 use crate::secret::{ListedKey, NamedKey};
 use crate::signature::{HmacSha256, lower_hex_32};
+use crate::trust::{KeyMark, Trust};
 
 pub(super) const REGISTRATION: Registration = Registration { word: "coffer", build, answer, payable };
 
@@ -68,6 +69,11 @@ impl Provider for Coffer {
         let body = Json::parse_object(delivery.body)
             .map_err(|_| Reason::MalformedBody.because("the body is no JSON object, or repeats a name"))?;
         read(&body, &secret.id)
+    }
+
+    fn trusts(&self) -> Vec<Trust> {
+        let keys = self.secrets.iter().map(|secret| KeyMark::of(secret.key.expose().as_bytes()));
+        keys.map(|key| Trust { key, recipient: String::new() }).collect()
     }
 }
 

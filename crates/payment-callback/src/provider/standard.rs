@@ -31,10 +31,15 @@ use crate::payable::Unpayable;
 use crate::provider_id::provider_id;
 use crate::secret::ListedKey;
 use crate::signature::base64_bytes;
+use crate::trust::Trust;
 use api::StandardApi;
 use keys::{Signed, WebhookKey};
 
 pub(super) const REGISTRATION: Registration = Registration { word: "standard", build, answer, payable };
+
+/// How many signatures one delivery may have: a sender in the middle of a rotation has two. Each costs a verification,
+/// and whoever forges may send as many as the header holds.
+const SIGNATURES_MAX: usize = 16;
 
 /// The settings of an endpoint.
 #[derive(Debug, Deserialize)]
@@ -68,6 +73,9 @@ fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigF
     let keys = ListedKey::named(keys).into_iter().map(WebhookKey::new);
     let keys = keys.collect::<Result<Vec<_>, _>>()?;
     configuration::ids_are_distinct("secrets", keys.iter().map(|key| key.id.as_str()))?;
+    if purpose == Purpose::Serving {
+        keys::secrets_are_secret(&keys)?;
+    }
     let api = settings.api.map(StandardApi::new).transpose()?;
     Ok(Box::new(Standard { keys, tolerance: Tolerance::new(settings.tolerance_s)?, api }))
 }
@@ -93,6 +101,10 @@ impl Provider for Standard {
         events::read(id, &body, key_id)
     }
 
+    fn trusts(&self) -> Vec<Trust> {
+        self.keys.iter().map(|key| Trust { key: key.mark(), recipient: String::new() }).collect()
+    }
+
     fn api(&self) -> Option<&dyn ProviderApi> {
         self.api.as_ref().map(|api| api as &dyn ProviderApi)
     }
@@ -114,6 +126,9 @@ fn versioned(list: &str) -> Result<Vec<(&str, &str)>, Rejection> {
     let entries: Vec<_> = list.split(' ').filter_map(|entry| entry.split_once(',')).collect();
     if entries.is_empty() {
         return Err(Reason::MalformedHeader.because("webhook-signature has no entry with a version"));
+    }
+    if entries.len() > SIGNATURES_MAX {
+        return Err(Reason::MalformedHeader.because("webhook-signature has more than 16 entries"));
     }
     Ok(entries)
 }

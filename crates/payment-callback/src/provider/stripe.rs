@@ -26,6 +26,7 @@ use crate::freshness::{Tolerance, UnixSeconds};
 use crate::json::Json;
 use crate::secret::{ListedKey, NamedKey};
 use crate::signature::{HmacSha256, lower_hex_32};
+use crate::trust::{KeyMark, Trust};
 use api::StripeApi;
 
 pub(super) const REGISTRATION: Registration =
@@ -83,6 +84,9 @@ fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigF
             )));
         }
     }
+    if let Some(account) = &settings.account {
+        configuration::is_given("account", account)?;
+    }
     let recipient = Recipient { livemode: settings.livemode, account: settings.account };
     let api = settings.api.map(|api| StripeApi::new(api, recipient.clone())).transpose()?;
     Ok(Box::new(Stripe { secrets, tolerance: Tolerance::new(settings.tolerance_s)?, recipient, api }))
@@ -101,6 +105,12 @@ impl Provider for Stripe {
         let event = Json::parse_object(delivery.body)
             .map_err(|_| Reason::MalformedBody.because("the body is no JSON object, or repeats a name"))?;
         self.recipient.read(&event, key_id)
+    }
+
+    fn trusts(&self) -> Vec<Trust> {
+        let recipient = self.recipient.account.clone().unwrap_or_default();
+        let keys = self.secrets.iter().map(|secret| KeyMark::of(secret.key.expose().as_bytes()));
+        keys.map(|key| Trust { key, recipient: recipient.clone() }).collect()
     }
 
     fn api(&self) -> Option<&dyn ProviderApi> {

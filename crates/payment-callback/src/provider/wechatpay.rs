@@ -24,10 +24,10 @@ use crate::configuration::{self, UnknownSettings};
 use crate::event::Notice;
 use crate::freshness::{Tolerance, UnixSeconds};
 use crate::json::Json;
-use crate::secret::Secret;
 use crate::signature::base64_bytes;
+use crate::trust::Trust;
 use api::WechatpayApi;
-use keys::{ApiV3Key, ListedPlatformKey, PlatformKey};
+use keys::{ApiV3Keys, ApiV3Secrets, ListedPlatformKey, PlatformKey};
 
 pub(super) const REGISTRATION: Registration =
     Registration { word: "wechatpay", build, answer, payable: resource::payable };
@@ -46,8 +46,8 @@ struct Settings {
     mchid: String,
     /// In partner mode, the merchant on whose behalf we act. Left out, only deliveries for the merchant itself are for us.
     sub_mchid: Option<String>,
-    /// The APIv3 key: 32 bytes.
-    api_v3_key: Secret,
+    /// The APIv3 key, 32 bytes; while it is changed, a list of the new one and the old one.
+    api_v3_key: ApiV3Secrets,
     /// WeChat Pay's public key and platform certificates: all are accepted, each for its own id.
     keys: Vec<ListedPlatformKey>,
     /// How far the signature's time may be from ours: 300 unless given.
@@ -63,7 +63,7 @@ struct Settings {
 struct Wechatpay {
     recipient: Recipient,
     verifier: Verifier,
-    api_v3_key: ApiV3Key,
+    api_v3_keys: ApiV3Keys,
     api: Option<WechatpayApi>,
 }
 
@@ -93,8 +93,8 @@ fn build(settings: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigF
     let verifier = Verifier { keys, tolerance: Tolerance::new(settings.tolerance_s)? };
     let api =
         settings.api.map(|api| WechatpayApi::new(api, recipient.clone(), verifier.clone())).transpose()?;
-    let api_v3_key = ApiV3Key::new(&settings.api_v3_key, purpose)?;
-    Ok(Box::new(Wechatpay { recipient, verifier, api_v3_key, api }))
+    let api_v3_keys = ApiV3Keys::new(&settings.api_v3_key, purpose)?;
+    Ok(Box::new(Wechatpay { recipient, verifier, api_v3_keys, api }))
 }
 
 impl Provider for Wechatpay {
@@ -107,6 +107,13 @@ impl Provider for Wechatpay {
         let envelope = Json::parse_object(delivery.body)
             .map_err(|_| Reason::MalformedBody.because("the body is no JSON object, or repeats a name"))?;
         self.read(&envelope, &key.id)
+    }
+
+    fn trusts(&self) -> Vec<Trust> {
+        let Recipient { appid, mchid, sub_mchid } = &self.recipient;
+        let recipient = [mchid, sub_mchid.as_deref().unwrap_or_default(), appid].join(" ");
+        let keys = self.verifier.keys.iter().map(|key| key.public_key.mark());
+        keys.map(|key| Trust { key, recipient: recipient.clone() }).collect()
     }
 
     fn api(&self) -> Option<&dyn ProviderApi> {

@@ -343,6 +343,19 @@ fn what_alipay_is_asked_is_signed_by_the_app() {
     assert_eq!(form(&request.body)["method"], "alipay.trade.fastpay.refund.query");
 }
 
+#[test]
+fn alipay_is_shown_the_token_of_the_merchant_whom_the_app_acts_for() {
+    let isv = json!({ "app_private_key": OUR_KEY, "app_auth_token": "202611BBtoken", "base_url": HERE });
+    let mut settings = alipay::settings();
+    settings["auth_app_id"] = json!("2021000000000009");
+    let provider = with_api("alipay", settings, isv);
+    let mut fields = form(&api(&*provider).query(&payment(), sending()).body);
+    assert_eq!(fields["app_auth_token"], "202611BBtoken");
+    let sign = fields.remove("sign").unwrap();
+    let content: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert!(is_signed_by_us(content.join("&").as_bytes(), &sign));
+}
+
 const ALIPAY_QUERY: &str = "alipay_trade_query_response";
 
 #[test]

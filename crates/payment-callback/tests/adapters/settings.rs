@@ -48,6 +48,8 @@ fn a_stripe_endpoint_needs_real_secrets() {
     refused("stripe", json!({}), "secrets");
     refused("stripe", with(good.clone(), "tolerance_s", json!(0)), "tolerance_s");
     refused("stripe", with(good.clone(), "tolerance_s", json!(86_400)), "tolerance_s");
+    refused("stripe", with(good.clone(), "account", json!("")), "account");
+    refused("stripe", with(good.clone(), "livemode", json!("yes")), "livemode");
     refused("stripe", with(good, "tolerence_s", json!(300)), "tolerence_s");
 }
 
@@ -91,6 +93,8 @@ fn a_wechat_pay_endpoint_needs_keys_with_their_own_ids() {
     }
     refused("wechatpay", with(wechatpay::settings(), "api_v3_key", json!("sixteen bytes...")), "16 bytes");
     refused("wechatpay", with(wechatpay::settings(), "api_v3_key", json!("")), "0 bytes");
+    refused("wechatpay", with(wechatpay::settings(), "api_v3_key", json!([])), "empty");
+    refused("wechatpay", with(wechatpay::settings(), "api_v3_key", json!(["sixteen bytes..."])), "16 bytes");
     refused("wechatpay", with(wechatpay::settings(), "mchid", json!("")), "mchid");
     refused("wechatpay", with(wechatpay::settings(), "appid", json!("")), "appid");
 }
@@ -112,6 +116,10 @@ fn a_standard_endpoint_tells_secrets_from_public_keys() {
         refused("standard", json!({ "secrets": [secret] }), word);
     }
     refused("standard", json!({ "secrets": [] }), "empty");
+    refused("standard", json!({ "secrets": [format!("whsec_{}", base64(32))] }), "over and over");
+    let public_key = crate::standard::whpk();
+    let its_bytes = public_key.replace("whpk_", "whsec_");
+    refused("standard", json!({ "secrets": [its_bytes, public_key] }), "public key");
 }
 
 #[test]
@@ -128,6 +136,8 @@ fn a_provider_is_asked_with_a_key_and_over_an_encrypted_connection() {
         let api = json!({ "merchant_serial": "3DE0", "merchant_private_key": key });
         refused("wechatpay", with(wechatpay::settings(), "api", api), "private key");
     }
+    let isv = with(alipay::settings(), "auth_app_id", json!("2021000000000009"));
+    refused("alipay", with(isv, "api", json!({ "app_private_key": PRIVATE_KEY })), "app_auth_token");
     let api = json!({ "merchant_serial": "", "merchant_private_key": PRIVATE_KEY });
     refused("wechatpay", with(wechatpay::settings(), "api", api), "merchant_serial");
     refused(

@@ -25,7 +25,7 @@ fn signing_key() -> SigningKey {
     SigningKey::from_bytes(SECRET.try_into().unwrap())
 }
 
-fn whpk() -> String {
+pub fn whpk() -> String {
     format!("whpk_{}", base64(signing_key().verifying_key().as_bytes()))
 }
 
@@ -146,6 +146,12 @@ fn any_of_several_signatures_by_any_of_several_keys_is_accepted() {
         assert_eq!(reason(&*only_new, &sent), None);
     }
     assert_eq!(read(&*both, &with_headers("msg_1", &timestamp, &new, body)).key_id, "next");
+    let of_a_forger = |count: usize| vec![old.as_str(); count].join(" ") + " " + &new;
+    assert_eq!(reason(&*only_new, &with_headers("msg_1", &timestamp, &of_a_forger(15), body)), None);
+    assert_eq!(
+        reason(&*only_new, &with_headers("msg_1", &timestamp, &of_a_forger(16), body)),
+        Some(Reason::MalformedHeader)
+    );
     assert_eq!(
         reason(&*only_new, &with_headers("msg_1", &timestamp, &old, body)),
         Some(Reason::BadSignature)

@@ -93,6 +93,22 @@ fn judged(event_type: &str, content: &Value) -> Decision {
 }
 
 #[test]
+fn while_the_api_v3_key_is_changed_content_of_either_is_read() {
+    let mut settings = settings();
+    settings["api_v3_key"] = json!(["of-these-tests-after-the-change!", API_V3_KEY]);
+    let either = endpoint("wechatpay", settings);
+    for key in [API_V3_KEY, "of-these-tests-after-the-change!"] {
+        let resource = encrypted(key, transaction().to_string().as_bytes(), "transaction");
+        let sent = signed_at(NOW, envelope("TRANSACTION.SUCCESS", resource).to_string().as_bytes());
+        assert_eq!(decision(&*either, &sent, "88.80", "CNY"), Decision::ApplyPayment);
+    }
+    let resource =
+        encrypted("of-these-tests-and-of-nobody-at!", transaction().to_string().as_bytes(), "transaction");
+    let sent = signed_at(NOW, envelope("TRANSACTION.SUCCESS", resource).to_string().as_bytes());
+    assert_eq!(reason(&*either, &sent), Some(Reason::DecryptFailed));
+}
+
+#[test]
 fn every_header_is_there_once_and_well_formed() {
     let good = paid(json!(8880));
     assert_eq!(reason(&*ours(), &good), None);

@@ -16,7 +16,7 @@ pub const COULD_NOT_CHECK: u8 = 2;
 #[derive(Clone, Debug, Subcommand)]
 pub enum CallbackCommand {
     /// Say what is made of captured deliveries: exit with 0, with 1 if one comes out other than expected, with 2 if a file
-    /// cannot be read
+    /// or one of its captures cannot be read
     Check {
         /// Files with captures, in the format of the test vectors
         #[arg(required = true, value_name = "FILE")]
@@ -24,23 +24,37 @@ pub enum CallbackCommand {
     },
 }
 
-/// Runs the command. Nothing is checked before every file was read.
+/// Runs the command. Nothing is checked before every file was read; a capture that cannot be read is told of, and the
+/// others are checked.
 pub fn run(command: &CallbackCommand) -> anyhow::Result<ExitCode> {
     let CallbackCommand::Check { files } = command;
     let mut captures = Vec::new();
     for file in files {
         captures.extend(read(file)?);
     }
-    let mut as_expected = true;
+    let (mut as_expected, mut all_read) = (true, true);
     for capture in &captures {
-        as_expected &= check(capture)?;
+        match capture {
+            Ok(capture) => as_expected &= check(capture)?,
+            Err(problem) => {
+                all_read = false;
+                tell(problem);
+            }
+        }
     }
-    Ok(if as_expected { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(match (all_read, as_expected) {
+        (false, _) => ExitCode::from(COULD_NOT_CHECK),
+        (true, false) => ExitCode::FAILURE,
+        (true, true) => ExitCode::SUCCESS,
+    })
 }
 
-fn read(file: &Path) -> anyhow::Result<Vec<Capture>> {
+/// The captures of a file, and what is wrong with those that are none.
+fn read(file: &Path) -> anyhow::Result<Vec<Result<Capture, String>>> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    read_captures(&bytes).with_context(|| format!("cannot check {}", file.display()))
+    let captures = read_captures(&bytes).with_context(|| format!("cannot check {}", file.display()))?;
+    let located = |fault| format!("cannot check {}: {fault}", file.display());
+    Ok(captures.into_iter().map(|capture| capture.map_err(located)).collect())
 }
 
 /// One line of JSON for a program, and for a person what differs, or why the delivery was rejected where nothing was

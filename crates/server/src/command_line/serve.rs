@@ -15,7 +15,7 @@ use super::{Options, print_line, signals, tell};
 use crate::configuration::Configuration;
 use crate::demo::{self, Demo};
 use crate::demo_providers::DemoProviders;
-use crate::endpoints::Endpoint;
+use crate::endpoints::{self, Endpoint};
 use crate::listen::{self, Reserved};
 use crate::serve::{Server, ServerSettings};
 
@@ -32,6 +32,7 @@ pub async fn run(options: &Options, configuration: &Configuration) -> anyhow::Re
     let listen = listen::reserve(options.listen()).await?;
     // Before a database is started: an endpoint that could take a forgery for a callback stops the start.
     let endpoints = configuration.callback_endpoints()?;
+    endpoints::refuse_unsafe(&endpoints, !listen.is_loopback())?;
     let Some(database) = open(options, configuration, &stop).await? else { return Ok(()) };
 
     let served = serve(options, configuration, (listen, endpoints), &database, &stop).await;

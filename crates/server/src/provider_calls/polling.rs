@@ -13,7 +13,7 @@ use chrono::TimeDelta;
 use futures::future::join_all;
 use payment_callback::Event;
 use payment_callback::api::PaymentAsked;
-use payment_callback::poll::Turn;
+use payment_callback::poll::{Pauses, Turn};
 use payment_callback::store::polls::{self, Wanted};
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,9 @@ use super::rounds::{Round, rounds};
 
 /// What is counted.
 const QUERY: &str = "query";
+
+/// How long after its turn was taken a question is sent, at the most.
+const SENT_WITHIN: Duration = Duration::from_secs(3);
 
 /// The poller of a server. Cheap to clone.
 #[derive(Clone)]
@@ -65,6 +68,8 @@ async fn round(line: &Line, after: TimeDelta) -> sqlx::Result<Round> {
         return Ok(Round::default());
     }
     let now = line.state().clock.now();
+    let turn = TimeDelta::from_std(SENT_WITHIN + line.timeout()).unwrap_or(TimeDelta::MAX);
+    let pauses = Pauses { first: after, turn };
     let wanted = Wanted {
         client: line.client_id(),
         provider: line.endpoint().provider.kind(),
@@ -74,7 +79,7 @@ async fn round(line: &Line, after: TimeDelta) -> sqlx::Result<Round> {
     };
     let mut connection = line.state().database.pool().acquire().await?;
     let turns =
-        polls::take_turns(&mut connection, wanted, |turn| turn.next(now, after, rand::random())).await?;
+        polls::take_turns(&mut connection, wanted, |turn| turn.next(now, pauses, rand::random())).await?;
     drop(connection);
     let round = Round::of(turns.len(), places.len());
     // Places without a turn are given back now, the others each with its answer.

@@ -15,6 +15,7 @@ use crate::api::{
     ApiFault, ApiRequest, ApiResponse, BaseUrl, NotAskable, PaymentAsked, ProviderApi, RefundAnswer,
     RefundAsked, RefundState, Sending, learnt,
 };
+use crate::configuration;
 use crate::event::{Event, Notice, Refund, RefundOutcome, RefundSum, ReportedAmount};
 use crate::form::encode;
 use crate::json::Json;
@@ -33,6 +34,8 @@ const REFUND_QUERY: &str = "alipay.trade.fastpay.refund.query";
 pub(super) struct Settings {
     /// The app's private key: PKCS #8, in PEM or its base64.
     app_private_key: Secret,
+    /// As an ISV, the token with which the merchant has authorised the app (`app_auth_token`).
+    app_auth_token: Option<Secret>,
     /// `https://openapi.alipay.com` unless given.
     base_url: Option<String>,
 }
@@ -41,6 +44,7 @@ pub(super) struct Settings {
 pub(super) struct AlipayApi {
     app_id: String,
     app_private_key: RsaPrivateKey,
+    app_auth_token: Option<Secret>,
     platform_keys: PlatformKeys,
     base_url: BaseUrl,
 }
@@ -49,11 +53,22 @@ impl AlipayApi {
     pub(super) fn new(
         settings: Settings,
         app_id: &str,
+        on_behalf_of_another: bool,
         keys: PlatformKeys,
     ) -> Result<AlipayApi, ConfigFault> {
+        if on_behalf_of_another != settings.app_auth_token.is_some() {
+            return Err(ConfigFault(
+                "auth_app_id and api.app_auth_token belong together: who acts for a merchant shows the merchant's token"
+                    .to_owned(),
+            ));
+        }
+        if let Some(token) = &settings.app_auth_token {
+            configuration::is_a_bearer_key("api.app_auth_token", token)?;
+        }
         Ok(AlipayApi {
             app_id: app_id.to_owned(),
             app_private_key: RsaPrivateKey::parse(&settings.app_private_key, "api.app_private_key")?,
+            app_auth_token: settings.app_auth_token,
             platform_keys: keys,
             base_url: BaseUrl::new(settings.base_url.as_deref(), "https://openapi.alipay.com")?,
         })
@@ -64,6 +79,7 @@ impl AlipayApi {
         let beijing = FixedOffset::east_opt(8 * 3_600).expect("eight hours");
         let timestamp = at.with_timezone(&beijing).format("%Y-%m-%d %H:%M:%S").to_string();
         let content = content.to_string();
+        let token = self.app_auth_token.as_ref().map(|token| ("app_auth_token", token.expose()));
         let fields = [
             ("app_id", self.app_id.as_str()),
             ("biz_content", &content),
@@ -75,9 +91,10 @@ impl AlipayApi {
             ("version", "1.0"),
         ];
         // Sorted by name, as they stand.
+        let fields: Vec<_> = token.into_iter().chain(fields).collect();
         let pairs: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let sign = self.app_private_key.sign(pairs.join("&").as_bytes());
-        let body = encode(&[fields.as_slice(), &[("sign", &sign)]].concat());
+        let body = encode(&[fields.as_slice(), &[("sign", sign.as_str())]].concat());
         let form = "application/x-www-form-urlencoded; charset=utf-8".to_owned();
         ApiRequest {
             method: "POST",

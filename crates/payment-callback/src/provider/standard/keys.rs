@@ -8,12 +8,37 @@ use ed25519_dalek::{Signature, VerifyingKey};
 use crate::provider::ConfigFault;
 use crate::secret::NamedKey;
 use crate::signature::HmacSha256;
+use crate::trust::KeyMark;
 
 /// A key is written with or without padding: libraries differ in what they print.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
+
+/// Refuses a secret that others know: the bytes of a public key, or one byte over and over.
+pub(super) fn secrets_are_secret(keys: &[WebhookKey]) -> Result<(), ConfigFault> {
+    for key in keys {
+        let Material::Secret(secret) = &key.material else { continue };
+        let is_public = |other: &WebhookKey| match &other.material {
+            Material::PublicKey(public) => public.as_bytes()[..] == secret[..],
+            Material::Secret(_) => false,
+        };
+        if keys.iter().any(is_public) {
+            return Err(ConfigFault(format!(
+                "secrets: {} is a public key: anybody could sign with it",
+                key.id
+            )));
+        }
+        if secret.iter().all(|byte| *byte == secret[0]) {
+            let id = &key.id;
+            return Err(ConfigFault(format!(
+                "secrets: {id} is one byte over and over: anybody could guess it"
+            )));
+        }
+    }
+    Ok(())
+}
 
 /// What a signature covers.
 #[derive(Clone, Copy)]
@@ -70,6 +95,13 @@ impl WebhookKey {
             return Err(fault("begins neither with whsec_ nor with whpk_, so its algorithm is not known"));
         };
         Ok(WebhookKey { id: key.id, material })
+    }
+
+    pub(super) fn mark(&self) -> KeyMark {
+        match &self.material {
+            Material::Secret(secret) => KeyMark::of(secret),
+            Material::PublicKey(key) => KeyMark::of(key.as_bytes()),
+        }
     }
 
     /// How entries of `webhook-signature` begin that this key can verify.

@@ -173,6 +173,7 @@ pub(super) fn noted(object: &Json) -> Result<Event, Rejection> {
 /// Our number, which we gave to Stripe as metadata, or as the reference of a session.
 fn payment_no(object: &Json) -> Option<String> {
     let in_metadata = object.get("metadata").and_then(|metadata| metadata.text("order_id"));
+    let in_metadata = in_metadata.filter(|number| !number.is_empty());
     our_number(in_metadata.or_else(|| object.text("client_reference_id")))
 }
 

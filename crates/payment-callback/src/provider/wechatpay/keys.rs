@@ -86,33 +86,58 @@ impl PlatformKey {
     }
 }
 
-/// The APIv3 key.
-pub(super) struct ApiV3Key(
-    /// `None` is a key of a wrong length, which is kept for a diagnosis only and decrypts nothing.
-    Option<Aes256Gcm>,
-);
+/// The APIv3 key as it is configured: one, or several while it is changed.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "an APIv3 key, or a list of them")]
+pub(super) enum ApiV3Secrets {
+    One(Secret),
+    Several(Vec<Secret>),
+}
 
-impl ApiV3Key {
-    pub(super) fn new(key: &Secret, purpose: Purpose) -> Result<ApiV3Key, ConfigFault> {
-        match Aes256Gcm::new_from_slice(key.expose().as_bytes()) {
-            Ok(cipher) => Ok(ApiV3Key(Some(cipher))),
-            Err(_) if purpose == Purpose::Diagnosis => Ok(ApiV3Key(None)),
-            Err(_) => Err(ConfigFault(format!(
-                "api_v3_key has {} bytes, where an APIv3 key has 32",
-                key.expose().len()
-            ))),
+/// The APIv3 keys. A merchant has one; between its change in WeChat Pay's console and here, notifications come that were
+/// encrypted with the other.
+pub(super) struct ApiV3Keys(Vec<Aes256Gcm>);
+
+impl ApiV3Keys {
+    /// Reads them. A key of a wrong length decrypts nothing; for a diagnosis it is left out.
+    pub(super) fn new(secrets: &ApiV3Secrets, purpose: Purpose) -> Result<ApiV3Keys, ConfigFault> {
+        let secrets = match secrets {
+            ApiV3Secrets::One(secret) => std::slice::from_ref(secret),
+            ApiV3Secrets::Several(secrets) => secrets,
+        };
+        if secrets.is_empty() {
+            return Err(ConfigFault("api_v3_key is an empty list: nothing could be decrypted".to_owned()));
         }
+        let mut ciphers = Vec::with_capacity(secrets.len());
+        for secret in secrets {
+            let key = secret.expose().as_bytes();
+            match Aes256Gcm::new_from_slice(key) {
+                Ok(cipher) => ciphers.push(cipher),
+                Err(_) if purpose == Purpose::Diagnosis => {}
+                Err(_) => {
+                    let bytes = key.len();
+                    return Err(ConfigFault(format!(
+                        "api_v3_key has {bytes} bytes, where an APIv3 key has 32"
+                    )));
+                }
+            }
+        }
+        Ok(ApiV3Keys(ciphers))
     }
 
-    /// What `ciphertext` (the tag at its end included) says, if this key made it together with `associated_data`.
+    /// What `ciphertext` (the tag at its end included) says, if one of these keys made it together with
+    /// `associated_data`.
     pub(super) fn decrypt(&self, nonce: &[u8], associated_data: &[u8], ciphertext: &[u8]) -> Option<Vec<u8>> {
         let nonce = Nonce::try_from(nonce).ok()?;
-        self.0.as_ref()?.decrypt(&nonce, Payload { msg: ciphertext, aad: associated_data }).ok()
+        let decrypted = |cipher: &Aes256Gcm| {
+            cipher.decrypt(&nonce, Payload { msg: ciphertext, aad: associated_data }).ok()
+        };
+        self.0.iter().find_map(decrypted)
     }
 }
 
-impl std::fmt::Debug for ApiV3Key {
+impl std::fmt::Debug for ApiV3Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ApiV3Key")
+        f.write_str("ApiV3Keys")
     }
 }

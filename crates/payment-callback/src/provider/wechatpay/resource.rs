@@ -59,7 +59,8 @@ impl Wechatpay {
         };
         let nonce = resource.text("nonce")?;
         let ciphertext = base64_bytes(resource.text("ciphertext")?)?;
-        let plaintext = self.api_v3_key.decrypt(nonce.as_bytes(), associated_data.as_bytes(), &ciphertext)?;
+        let plaintext =
+            self.api_v3_keys.decrypt(nonce.as_bytes(), associated_data.as_bytes(), &ciphertext)?;
         Json::parse_object(&plaintext).ok()
     }
 }

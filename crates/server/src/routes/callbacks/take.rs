@@ -12,12 +12,13 @@ use desk::{Answered, Command};
 use http::{HeaderValue, StatusCode, header};
 use idempotency::Name;
 use idempotency::fingerprint::Meaning;
-use payment_callback::{Answer, Delivery, DeliveryFingerprint, Verdict};
+use payment_callback::{Delivery, DeliveryFingerprint, Verdict};
 use tokio::time::timeout;
 
 use crate::access_log::Facts;
 use crate::app::AppState;
 use crate::body::receive;
+use crate::endpoints::Endpoint;
 use crate::path::{self, Named, not_found};
 use crate::problem::{Problem, Slug};
 use crate::telemetry::traces;
@@ -83,6 +84,7 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
             return Err(problem);
         }
     };
+    facts.note_endpoint(endpoint.name.clone());
     let received = timeout(BODY_WITHIN, facts.reading_body(receive::receive(body, BODY_BYTES_MAX))).await;
     let Ok(bytes) = received else {
         return Err(Problem::new(Slug::RequestTimeout, "the body did not arrive in time"));
@@ -104,7 +106,7 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
             );
             let verdict = Verdict::Rejected(rejection.reason);
             state.metrics.callback(endpoint, verdict);
-            return Ok(answer(endpoint.provider.answer(verdict)));
+            return Ok(answer(endpoint, verdict));
         }
     };
     tracing::debug!(
@@ -140,7 +142,7 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
         | Err(_) => Verdict::Unavailable,
     };
     state.metrics.callback(endpoint, verdict);
-    let mut response = answer(endpoint.provider.answer(verdict));
+    let mut response = answer(endpoint, verdict);
     if verdict == Verdict::Unavailable {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
     }
@@ -160,13 +162,22 @@ pub fn request_of(client_id: ClientId, callback: CallbackCommand, request_id: St
 
 /// Marks a response that is in the words that a provider expects, a refusal included, and is to leave as it is.
 #[derive(Clone, Copy, Debug)]
-pub struct ProvidersWords;
+pub struct ProvidersWords {
+    /// What was made of the callback, for the log: a provider may be told of a refusal by a status that is none.
+    pub outcome: &'static str,
+}
 
-fn answer(answer: Answer) -> Response {
+fn answer(endpoint: &Endpoint, verdict: Verdict) -> Response {
+    let answer = endpoint.provider.answer(verdict);
+    let outcome = match verdict {
+        Verdict::Acknowledged => "ok",
+        Verdict::Rejected(reason) => reason.word(),
+        Verdict::Unavailable => Slug::Unavailable.as_str(),
+    };
     let body = answer.body.map_or_else(Bytes::new, |body| Bytes::from_static(body.as_bytes()));
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Body::from(body)).into_response();
-    response.extensions_mut().insert(ProvidersWords);
+    response.extensions_mut().insert(ProvidersWords { outcome });
     // An answer without a body that is documented to have one is a text of no length, and not an unknown kind of thing.
     if status != StatusCode::NO_CONTENT {
         let media_type = answer.content_type.unwrap_or("text/plain; charset=utf-8");
