@@ -219,6 +219,7 @@ const OWN: &[(&str, &[Slug])] = &[
     ),
     ("get_payment", &[Slug::NotFound]),
     ("list_payment_alerts", &[Slug::ValidationFailed]),
+    ("get_payment_alert", &[Slug::NotFound]),
     ("list_daily_totals", &[Slug::ValidationFailed]),
     ("resolve_payment_alert", &[Slug::NotFound, Slug::AlertNotAcceptable, Slug::AlertResolved]),
     (TAKE_CALLBACK, &[Slug::NotFound, Slug::RateLimited, Slug::RequestTimeout, Slug::ContentTooLarge]),
