@@ -267,9 +267,10 @@ async fn money_that_a_provider_could_not_tell_of_in_time_is_found_late_and_not_l
     office.trouble("L-0001", Kind::Error, 2);
     stage.clock.advance(A_MINUTE);
     assert_eq!(stage.poll().await?, 2);
-    stage.clock.advance(HALF_AN_HOUR - A_MINUTE - Duration::from_secs(1));
+    let last_call = Duration::from_secs(15);
+    stage.clock.advance(HALF_AN_HOUR - A_MINUTE - last_call);
     assert_eq!(stage.poll().await?, 2, "the last call");
-    stage.clock.advance(Duration::from_secs(1));
+    stage.clock.advance(last_call);
     stage.sweep().await?;
     assert_eq!(stage.order("L-0001").await?["status"], "expired");
     assert_eq!(stage.poll().await?, 2, "once more at its end");

@@ -87,8 +87,9 @@ impl Scene {
     }
 
     async fn put_everywhere(&self, value: &[u8]) -> anyhow::Result<()> {
-        for buyer in 0..BUYERS {
-            for number in 0..ORDERS {
+        // The last first: the buyers, who go on meanwhile, have placed the others.
+        for number in (0..ORDERS).rev() {
+            for buyer in 0..BUYERS {
                 self.redis.put(&place(&key(buyer, number)), value).await?;
             }
         }
