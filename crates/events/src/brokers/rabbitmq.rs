@@ -157,7 +157,7 @@ impl Broker for RabbitMq {
         Ok(Box::new(Taking { open, turns: Turns::default(), tell, told }))
     }
 
-    /// Those that are in the queue. What the active subscription has in hand is not among them: [`IN_HAND_MAX`] at most.
+    /// Those that are in the queue. What the active subscription has in hand is not among them: 256 at most.
     async fn waiting(&self, consumer: &str) -> Result<u64, BrokerFault> {
         let connection = self.connection().await?;
         let channel = in_time(connection.create_channel()).await?;
