@@ -17,12 +17,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use client::ClientId;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use idempotency::fingerprint::Meaning;
 use idempotency::{Key, Name};
 use order::OrderId;
 use payment_callback::ProviderKind;
 use payment_callback::store::{payments, receipts};
 use sqlx::PgPool;
+use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -33,9 +35,16 @@ use crate::{Answered, Clock, Command, Desk, Request};
 /// The pause after a round that has reached all that is due: so late may something due be reached.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How many commands of a client and a kind are submitted at once. No more than these are ever on their way, so an order
-/// that comes in the midst of a backlog has as many before it in its lane's queue at the most, however long that is.
+/// How many of a client and a kind are looked for at once.
 const DUE_MAX: i64 = 100;
+
+/// How many commands are on their way at once, whosever they are: an order that comes in the midst of a backlog has as many
+/// before it in its lane's queue at the most, however long that is.
+const ON_THEIR_WAY_MAX: usize = 100;
+
+/// How many clients are swept at once: many who have one thing due each are then no slower than one who has many. Each
+/// takes a connection of the pool while it is looked for.
+const CLIENTS_AT_ONCE: usize = 4;
 
 /// How many batches of them one round submits, so that one client's backlog does not keep the others waiting.
 const BATCHES_MAX: usize = 10;
@@ -254,22 +263,36 @@ pub async fn once(
     let pool = database.pool();
     let mut round = Round::default();
     let clients = client::store::all_client_ids(pool).await?;
-    for Source { clients: having, due } in SOURCES {
-        for client in having(pool, &clients, &Moment { now: clock.now(), settings }).await? {
+    let places = Semaphore::new(ON_THEIR_WAY_MAX);
+    for source in SOURCES {
+        let having = (source.clients)(pool, &clients, &Moment { now: clock.now(), settings }).await?;
+        let sweep = async |client| {
+            let mut of_client = Round::default();
             for batch in 1..=BATCHES_MAX {
-                let due = due(pool, client, &Moment { now: clock.now(), settings }).await?;
+                let due = (source.due)(pool, client, &Moment { now: clock.now(), settings }).await?;
                 let full = i64::try_from(due.len()).is_ok_and(|count| count == DUE_MAX);
-                let requests = due.into_iter().map(|due| desk.submit(due.into_request(client), None));
-                let replies = join_all(requests).await;
-                let ran = replies.iter().filter(|reply| matches!(reply.answered, Answered::Ran(_))).count();
-                round.swept += ran;
+                let requests = due.into_iter().map(|due| submit(desk, &places, due.into_request(client)));
+                let ran = join_all(requests).await.into_iter().filter(|ran| *ran).count();
+                of_client.swept += ran;
                 // Whoever makes no headway (another server is at it, the database is away) does not insist.
                 if !full || ran == 0 {
                     break;
                 }
-                round.more |= batch == BATCHES_MAX;
+                of_client.more |= batch == BATCHES_MAX;
             }
+            Ok::<Round, sqlx::Error>(of_client)
+        };
+        let mut swept = stream::iter(having).map(sweep).buffer_unordered(CLIENTS_AT_ONCE);
+        while let Some(of_client) = swept.try_next().await? {
+            round.swept += of_client.swept;
+            round.more |= of_client.more;
         }
     }
     Ok(round)
+}
+
+/// Asks for an expiry when there is a place for it; answers whether it has run.
+async fn submit(desk: &Desk, places: &Semaphore, request: Request) -> bool {
+    let _place = places.acquire().await;
+    matches!(desk.submit(request, None).await.answered, Answered::Ran(_))
 }

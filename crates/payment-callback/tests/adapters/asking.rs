@@ -457,6 +457,12 @@ fn a_refund_at_alipay_is_done_when_it_says_so_and_asked_about_otherwise() {
         fault(r#"{"code":"40006","sub_code":"isv.insufficient-isv-permissions"}"#),
         ApiFault::Unauthorised { .. }
     ));
+    // Neither says that the refund was refused, which would be for ever.
+    assert!(matches!(fault(r#"{"code":"40005"}"#), ApiFault::Unavailable { .. }));
+    for sub_code in ["isv.invalid-timestamp", "isv.missing-method"] {
+        let fault = fault(&format!(r#"{{"code":"40002","sub_code":"{sub_code}"}}"#));
+        assert!(matches!(fault, ApiFault::Unauthorised { .. }), "{sub_code}: {fault:?}");
+    }
     let found =
         |response: &str| signed_by_alipay(query, response).query_refund(&*provider, &refund("CNY")).unwrap();
     let done = found(

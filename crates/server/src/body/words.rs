@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Utc};
-use money::{Amount, Currency, DecimalNotAnAmount};
+use money::{Amount, Currency, ParseAmountError};
 use unicode_general_category::{GeneralCategory, get_general_category};
 use uuid::{Uuid, Version};
 
@@ -97,7 +97,7 @@ impl UnnamedAmount {
     pub fn in_currency(self, currency: Currency) -> Result<Amount, String> {
         let allowed = currency.minor_unit();
         if self.fraction_digits > allowed {
-            return Err(DecimalNotAnAmount::TooManyFractionDigits { currency, allowed }.to_string());
+            return Err(ParseAmountError::TooManyFractionDigits { currency, allowed }.to_string());
         }
         Amount::from_decimal(self.amount.to_decimal(), currency).map_err(|fault| fault.to_string())
     }

@@ -261,12 +261,14 @@ fn was_done(said: &Json, status: u16) -> Result<bool, ApiFault> {
     match (said.text("code"), sub_code) {
         (Some("10000"), _) => Ok(true),
         (Some("40004"), Some("ACQ.TRADE_NOT_EXIST")) => Ok(false),
-        (Some("20000"), _) | (Some("40004"), Some("ACQ.SYSTEM_ERROR")) => {
+        // Out of order, or asked too often.
+        (Some("20000" | "40005"), _) | (Some("40004"), Some("ACQ.SYSTEM_ERROR")) => {
             Err(ApiFault::Unavailable { status })
         }
-        (Some("20001" | "40006"), _) => Err(ApiFault::unauthorised(sub_code)),
-        (Some("40002"), Some("isv.invalid-signature" | "isv.invalid-app-id")) => {
-            Err(ApiFault::unauthorised(sub_code))
+        // The gateway does not take the request: our key, our clock or our contract is not in order. That says nothing
+        // about what was asked for.
+        (Some(code @ ("20001" | "40001" | "40002" | "40003" | "40006")), _) => {
+            Err(ApiFault::unauthorised(sub_code.or(Some(code))))
         }
         (Some(code), _) => Err(ApiFault::refused(sub_code.or(Some(code)))),
         (None, _) => Err(ApiFault::Unreadable("a response without a code")),

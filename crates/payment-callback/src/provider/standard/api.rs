@@ -143,7 +143,8 @@ fn object(response: &ApiResponse<'_>) -> Result<Option<Json>, ApiFault> {
         // A 404 of anybody else's says nothing about payments.
         404 if code.is_some() => Ok(None),
         401 | 403 => Err(ApiFault::unauthorised(code)),
-        429 => Err(ApiFault::Unavailable { status: 429 }),
+        // Too slow, too early, too often: none of these is about the payment.
+        status @ (408 | 425 | 429) => Err(ApiFault::Unavailable { status }),
         400..=499 if code.is_some() => Err(ApiFault::refused(code)),
         status => Err(ApiFault::Unavailable { status }),
     }
