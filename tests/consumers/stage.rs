@@ -46,6 +46,7 @@ impl Stage {
             clock: Arc::new(clock.clone()),
             retention: RETENTION,
             endpoints: Endpoints::default(),
+            rebuilding: Arc::default(),
         };
         Ok(Self { database, desk, clock, consuming })
     }

@@ -5,3 +5,4 @@ mod order;
 mod pruning;
 mod reader;
 mod restored;
+mod slow;

@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use desk::schema::Database;
 use desk::{Clock, Desk, Hooks, Settings, SystemClock};
 use events::brokers::in_process::InProcess;
-use events::relay::{Lag, Relay};
+use events::relay::{ACCEPTED_WITHIN, Lag, Relay};
 use events::{Broker, Message};
 use onefold_tests::database::new_service_database;
 use onefold_tests::desks;
@@ -89,6 +89,7 @@ impl Reader {
             lag: lag.clone(),
             retention: TimeDelta::days(7),
             now: Arc::new(|| SystemClock.now()),
+            accepted_within: ACCEPTED_WITHIN,
         };
         let relay = tokio::spawn(relay.run(stop.clone()));
         let reader = self.clone();

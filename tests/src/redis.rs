@@ -206,9 +206,20 @@ impl RedisServer {
 
     /// Puts something under a key, for a minute.
     pub async fn put(&self, key: &str, value: &[u8]) -> anyhow::Result<()> {
-        let mut set = redis::cmd("SET");
-        set.arg(key).arg(value).arg("EX").arg(60);
-        Ok(set.query_async(&mut self.connection().await?).await?)
+        self.put_under_all([key.to_owned()], value).await
+    }
+
+    /// Puts something under each of these keys at once, for a minute.
+    pub async fn put_under_all(
+        &self,
+        keys: impl IntoIterator<Item = String>,
+        value: &[u8],
+    ) -> anyhow::Result<()> {
+        let mut all = redis::pipe();
+        for key in keys {
+            all.cmd("SET").arg(key).arg(value).arg("EX").arg(60).ignore();
+        }
+        Ok(all.query_async(&mut self.connection().await?).await?)
     }
 
     /// Every key that there is.

@@ -44,6 +44,20 @@ pub enum NotRebuilt {
     NotSet,
 }
 
+impl NotRebuilt {
+    /// Whether the day itself is at fault: its figures are more than can be held, or PostgreSQL has no such date.
+    pub fn is_of_the_day(&self) -> bool {
+        match self {
+            Self::Unread(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => true,
+            // Class 22 is "data exception".
+            Self::Unread(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| code.starts_with("22"))
+            }
+            Self::Unread(_) | Self::NotOver(_) | Self::NotSet => false,
+        }
+    }
+}
+
 /// Sets a client's totals of a day, in every currency that the books or the totals have, to what the books say; answers in
 /// how many currencies.
 ///

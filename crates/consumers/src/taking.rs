@@ -8,6 +8,7 @@ use desk::{Answered, Clock, Desk, Request};
 use events::Message;
 use idempotency::{Fingerprint, Key, Name};
 use sqlx::PgPool;
+use tokio::sync::Mutex;
 
 use crate::rebuilding::{self, NotRebuilt};
 use crate::set_aside::{Reason, SetAside, legible};
@@ -80,6 +81,8 @@ pub struct Consuming {
     pub retention: Duration,
     /// Who wants to be told of what.
     pub endpoints: Endpoints,
+    /// Held while a day is rebuilt: of the many old events of one day the first has it rebuilt, and the others find it so.
+    pub rebuilding: Arc<Mutex<()>>,
 }
 
 /// What an event asks of the door.
@@ -143,6 +146,7 @@ impl Consuming {
     /// An event that may or may not be in its day's totals: the day is computed from the books, which have it.
     async fn rebuild_day_of(&self, message: &Message, asked: &read_model::Asked, attempt: u32) -> Came {
         let (client, day) = (message.client_id, asked.day);
+        let _rebuilding = self.rebuilding.lock().await;
         let done = match reports::store::is_rebuilt(&self.pool, client, day, asked.currency).await {
             Ok(false) => {
                 rebuilding::rebuild(&self.desk, &self.pool, client, day, self.clock.now()).await.map(drop)
@@ -153,6 +157,10 @@ impl Consuming {
         match done {
             Ok(()) => Came::Taken,
             Err(fault @ NotRebuilt::NotOver(_)) => Came::Never(Reason::TooOld, fault.to_string()),
+            // A day that cannot be read however often, and not for want of a database, would stop the events behind.
+            Err(fault) if attempt >= FAILURES_MAX && fault.is_of_the_day() => {
+                Came::Never(Reason::Failed, fault.to_string())
+            }
             Err(fault) => {
                 tracing::debug!(%fault, %day, "a day cannot be rebuilt now");
                 Came::Later(pause_after(attempt))

@@ -1,6 +1,6 @@
 //! What an event says, read from its bytes: CloudEvents 1.0 in JSON.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, Utc};
 use money::{Amount, Currency};
 use reports::{Ending, Happened, OrderFigures};
 use serde::Deserialize;
@@ -16,6 +16,9 @@ pub enum Unreadable {
     /// A currency or an amount in it is none.
     #[error("{0}")]
     NoAmount(String),
+    /// Its time is none of RFC 3339.
+    #[error("its time has a year before 0001 or after 9999")]
+    NoTime,
     /// It does not say what the order was before.
     #[error("it does not say what the order was before")]
     NothingBefore,
@@ -66,7 +69,9 @@ impl<'m> Told<'m> {
     ///
     /// [`Unreadable`].
     pub fn read(body: &'m [u8]) -> Result<Self, Unreadable> {
-        Ok(serde_json::from_slice(body)?)
+        let told: Self = serde_json::from_slice(body)?;
+        // RFC 3339, which CloudEvents asks for, has years of four digits; so has every event of ours.
+        if (1..=9_999).contains(&told.time.year()) { Ok(told) } else { Err(Unreadable::NoTime) }
     }
 
     /// What of it a report counts; nothing, if it is of no type that is counted. `sequence` is the event's place among those
@@ -143,6 +148,14 @@ mod tests {
         assert_eq!(after.refunded.to_string(), "2.00");
         assert_eq!(before.unwrap().refunded.to_string(), "0.50");
         assert_eq!(ended, None);
+    }
+
+    #[test]
+    fn a_time_that_no_database_has_is_unreadable() {
+        for time in ["-9999-01-01T00:00:00Z", "+10000-01-01T00:00:00Z", "0000-12-31T23:59:59Z"] {
+            let text = format!(r#"{{"time":"{time}","data":null}}"#);
+            assert!(read(&text, "onefold.sku.set.v1", 1).is_err(), "{time}");
+        }
     }
 
     #[test]

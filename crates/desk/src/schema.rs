@@ -5,7 +5,7 @@ use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use crate::store;
@@ -19,6 +19,9 @@ pub const SERVICE_ROLE: &str = "onefold_service";
 /// How long a read waits for a connection before the database counts as away.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// For how long it is believed which migrations are applied.
+const ANSWER_STANDS_FOR: Duration = Duration::from_millis(250);
+
 /// A migrated database, and how to connect to it. Cheap to clone; all clones share one pool.
 #[derive(Clone, Debug)]
 pub struct Database(Arc<Inner>);
@@ -29,8 +32,16 @@ struct Inner {
     service: PgConnectOptions,
     pool: PgPool,
     restricted: bool,
-    /// The owner's connection that asks for the applied migrations, kept from one question to the next.
-    asking: Mutex<Option<PgConnection>>,
+    /// Of the owner, who asks for the applied migrations.
+    asking: Mutex<Asking>,
+}
+
+/// What is kept from one question for the applied migrations to the next.
+#[derive(Debug, Default)]
+struct Asking {
+    connection: Option<PgConnection>,
+    /// When it was answered last, and whether every migration was there.
+    answered: Option<(Instant, bool)>,
 }
 
 impl Database {
@@ -82,12 +93,17 @@ impl Database {
         self.0.restricted
     }
 
-    /// Whether every migration of this version has been applied. The owner is asked, over one connection that is kept:
-    /// whoever asks often, or all at once, costs the database no more than that.
+    /// Whether every migration of this version has been applied, now or less than a quarter of a second ago. The owner is
+    /// asked, over one connection that is kept: whoever asks often, or all at once, costs the database no more than that.
     pub async fn migrations_applied(&self) -> Result<bool, MigrateError> {
         let mut asking = self.0.asking.lock().await;
+        if let Some((at, applied)) = asking.answered
+            && at.elapsed() < ANSWER_STANDS_FOR
+        {
+            return Ok(applied);
+        }
         // Taken out while it is used: a question that is given up, or fails, must not leave its answer to the next.
-        let mut connection = match asking.take() {
+        let mut connection = match asking.connection.take() {
             Some(kept) => kept,
             None => PgConnection::connect_with(&self.0.owner).await?,
         };
@@ -99,7 +115,8 @@ impl Database {
                 connection.list_applied_migrations(&MIGRATOR.table_name).await?
             }
         };
-        *asking = Some(connection);
-        Ok(MIGRATOR.iter().all(|wanted| applied.iter().any(|done| done.version == wanted.version)))
+        let applied = MIGRATOR.iter().all(|wanted| applied.iter().any(|done| done.version == wanted.version));
+        *asking = Asking { connection: Some(connection), answered: Some((Instant::now(), applied)) };
+        Ok(applied)
     }
 }

@@ -11,6 +11,7 @@
 //! An event whose publishing was not seen to succeed is published again, under the same id, and so is what came after it. A
 //! broker that is away costs a batch in memory and a look every few seconds, for as long as it takes.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
@@ -33,8 +34,8 @@ const BATCH_MAX: usize = 256;
 /// How many batches of one client are published in a row, so that one client's backlog does not keep the others waiting.
 const BATCHES_IN_A_ROW: usize = 8;
 
-/// How long a broker may take to accept a batch.
-const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a broker may take to accept a batch, unless a relay is told otherwise.
+pub const ACCEPTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The pause between two looks when nobody wakes the relay: for what other servers have left.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -108,6 +109,8 @@ pub struct Relay {
     pub retention: TimeDelta,
     /// The time.
     pub now: Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>,
+    /// How long the broker may take to accept a batch; [`ACCEPTED_WITHIN`] for a server.
+    pub accepted_within: Duration,
 }
 
 /// What is left of a client's events, or of all clients', after a round.
@@ -128,7 +131,7 @@ enum Fault {
     Database(#[from] sqlx::Error),
     #[error(transparent)]
     Broker(#[from] BrokerFault),
-    #[error("the broker has not accepted a batch within {} s", PUBLISH_TIMEOUT.as_secs())]
+    #[error("the broker has not accepted an event in time")]
     TooSlow,
 }
 
@@ -137,6 +140,8 @@ struct Rounds {
     connection: PgConnection,
     cluster_id: i64,
     clients: Vec<ClientId>,
+    /// Of clients whose batches the broker has not accepted in time: how many events the next one has.
+    shortened: HashMap<ClientId, usize>,
     listed: Option<Instant>,
     counted: Option<Instant>,
     pruned: Option<Instant>,
@@ -175,7 +180,7 @@ impl Relay {
         faulty: &mut bool,
         pause: &mut Duration,
     ) -> Result<(), Fault> {
-        let limit = (PUBLISH_TIMEOUT * 2).as_millis().to_string();
+        let limit = (self.accepted_within * 2).as_millis().to_string();
         let options = self.database.clone().application_name("onefold relay").options([
             ("statement_timeout", "10000".to_owned()),
             ("idle_in_transaction_session_timeout", limit),
@@ -184,8 +189,15 @@ impl Relay {
         ]);
         let mut connection = PgConnection::connect_with(&options).await?;
         let cluster_id = store::cluster_id(&mut connection).await?;
-        let mut rounds =
-            Rounds { connection, cluster_id, clients: Vec::new(), listed: None, counted: None, pruned: None };
+        let mut rounds = Rounds {
+            connection,
+            cluster_id,
+            clients: Vec::new(),
+            shortened: HashMap::new(),
+            listed: None,
+            counted: None,
+            pruned: None,
+        };
         let mut settling = SETTLING_PAUSE;
         while !stop.is_cancelled() {
             let began = Instant::now();
@@ -193,13 +205,15 @@ impl Relay {
                 rounds.clients = client::store::all_client_ids(&mut rounds.connection).await?;
                 rounds.listed = Some(began);
             }
+            // Before the round: while the broker is away no round ends, and what waits is to be known then above all.
+            self.count(&mut rounds).await?;
             let left = self.round(&mut rounds, stop).await?;
             if *faulty {
                 tracing::info!("events are published again");
             }
             (*faulty, *pause) = (false, FAULT_PAUSE);
             self.lag.broker_away.store(false, Ordering::Relaxed);
-            self.now_and_then(&mut rounds).await?;
+            self.prune(&mut rounds).await?;
             settling = if left == Left::Unsettled { (settling * 2).min(PAUSE) } else { SETTLING_PAUSE };
             let rest = match left {
                 Left::More => continue,
@@ -226,30 +240,51 @@ impl Relay {
 
     /// Publishes what waits of each client; answers the most that is left of one.
     async fn round(&self, rounds: &mut Rounds, stop: &CancellationToken) -> Result<Left, Fault> {
-        let Rounds { connection, cluster_id, clients, .. } = rounds;
+        let Rounds { connection, cluster_id, clients, shortened, .. } = rounds;
         let mut most = Left::Nothing;
+        let mut too_slow = false;
         for client in store::clients_with_pending(&mut *connection, clients, *cluster_id).await? {
             let mut left = Left::More;
             for _ in 0..BATCHES_IN_A_ROW {
                 if stop.is_cancelled() {
                     return Ok(Left::Nothing);
                 }
-                left = self.batch(connection, *cluster_id, client).await?;
+                let size = shortened.get(&client).copied().unwrap_or(BATCH_MAX);
+                left = match self.batch(connection, *cluster_id, client, size).await {
+                    // Events of one thing go out one after the other, so that a slow broker may have no time for a whole
+                    // batch of them. The others do not wait for these.
+                    Err(Fault::TooSlow) if size > 1 => {
+                        tracing::debug!(client_id = %client, size, "a batch was not accepted in time, halving it");
+                        shortened.insert(client, size / 2);
+                        most = Left::More;
+                        break;
+                    }
+                    Err(Fault::TooSlow) => {
+                        too_slow = true;
+                        break;
+                    }
+                    batch => batch?,
+                };
+                shortened.retain(|of, size| {
+                    *size *= if *of == client { 2 } else { 1 };
+                    *size < BATCH_MAX
+                });
                 if left != Left::More {
                     break;
                 }
             }
             most = most.max(left);
         }
-        Ok(most)
+        if too_slow { Err(Fault::TooSlow) } else { Ok(most) }
     }
 
-    /// Publishes a batch of a client, unless another relay does.
+    /// Publishes a batch of a client, of `size` events at most, unless another relay does.
     async fn batch(
         &self,
         connection: &mut PgConnection,
         cluster_id: i64,
         client: ClientId,
+        size: usize,
     ) -> Result<Left, Fault> {
         let mut transaction = connection.begin().await?;
         if !store::claim(&mut *transaction, client).await? {
@@ -268,20 +303,21 @@ impl Relay {
             transaction.commit().await?;
             return Ok(Left::Nothing);
         }
-        let pending = store::pending(&mut *transaction, client, &place, BATCH_MAX as i64).await?;
+        let pending = store::pending(&mut *transaction, client, &place, size as i64).await?;
         let Some(place) = pending.last().map(Pending::place) else {
             transaction.rollback().await?;
             return Ok(Left::Unsettled);
         };
         let messages: Vec<Message> = pending.into_iter().map(Pending::message).collect();
-        timeout(PUBLISH_TIMEOUT, self.broker.publish(&messages)).await.map_err(|_| Fault::TooSlow)??;
+        timeout(self.accepted_within, self.broker.publish(&messages)).await.map_err(|_| Fault::TooSlow)??;
         store::advance(&mut *transaction, client, cluster_id, &place).await?;
         transaction.commit().await?;
         self.lag.published.fetch_add(messages.len() as u64, Ordering::Relaxed);
-        Ok(if messages.len() == BATCH_MAX { Left::More } else { Left::Nothing })
+        Ok(if messages.len() == size { Left::More } else { Left::Nothing })
     }
 
-    async fn now_and_then(&self, rounds: &mut Rounds) -> Result<(), Fault> {
+    /// Counts what waits, now and then.
+    async fn count(&self, rounds: &mut Rounds) -> Result<(), Fault> {
         let cluster_id = rounds.cluster_id;
         if is_due(rounds.counted, COUNT_EVERY) {
             rounds.counted = Some(Instant::now());
@@ -290,6 +326,12 @@ impl Relay {
             self.lag.waiting.store(waiting, Ordering::Relaxed);
             self.lag.oldest_age_ms.store(u64::try_from(age).unwrap_or(0), Ordering::Relaxed);
         }
+        Ok(())
+    }
+
+    /// Deletes what is published for long enough, now and then.
+    async fn prune(&self, rounds: &mut Rounds) -> Result<(), Fault> {
+        let cluster_id = rounds.cluster_id;
         if is_due(rounds.pruned, PRUNE_EVERY) {
             rounds.pruned = Some(Instant::now());
             for client in &rounds.clients {

@@ -11,6 +11,7 @@ use client::store::KeyHolder;
 use client::{ApiKey, ApiKeyHash};
 use futures::FutureExt;
 use moka::future::Cache;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::allowance::{Allowance, Exceeded, Share};
@@ -28,6 +29,9 @@ const GOOD_BEFORE_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// How long a look-up may take before what was found last stands in for it, where that is allowed.
 const STANDS_IN_AFTER: Duration = Duration::from_millis(100);
+
+/// How many keys that were not good lately are looked up at once: those who guess leave the others their connections.
+const STRANGERS_AT_ONCE: usize = 3;
 
 /// How many addresses are known at a time to have guessed too often.
 const GUESSERS_MAX: u64 = 100_000;
@@ -51,6 +55,7 @@ pub struct ApiKeys {
     grace: Duration,
     wrong: Option<Buckets<IpAddr>>,
     guessers: Cache<IpAddr, (Instant, Share)>,
+    strangers: Arc<Semaphore>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +85,7 @@ impl ApiKeys {
             good_before: Cache::builder().max_capacity(REMEMBERED_MAX).time_to_live(good_before_for).build(),
             grace,
             wrong: wrong_per_minute.map(|quota| Buckets::per_minute("wrong-keys", quota)),
+            strangers: Arc::new(Semaphore::new(STRANGERS_AT_ONCE)),
             guessers: Cache::builder()
                 .max_capacity(GUESSERS_MAX)
                 .time_to_live(Duration::from_secs(60))
@@ -112,9 +118,15 @@ impl ApiKeys {
     {
         let hash = key.hash();
         let source = source.map(network_of);
-        if !self.good_before.contains_key(&hash) {
-            self.refuse_guesser(source).await?;
-        }
+        let _place = match self.good_before.contains_key(&hash) {
+            true => None,
+            false => {
+                let place = self.strangers.acquire().await;
+                // Behind the wait: of guesses that come at once, those behind the last that is allowed are not looked up.
+                self.refuse_guesser(source).await?;
+                Some(place)
+            }
+        };
         match self.find(hash, look_up).await.map_err(Refused::NotKnown)? {
             Some(holder) => Ok(holder),
             None => Err(self.note_wrong(source).await),

@@ -44,6 +44,7 @@ impl EventWork {
                 clock: clock.clone(),
                 retention,
                 endpoints: Endpoints::default(),
+                rebuilding: Arc::default(),
             };
             for lag in lags {
                 tasks.spawn(running::run(consuming.clone(), lag.clone(), broker.clone(), stop.clone()));

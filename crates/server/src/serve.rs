@@ -21,7 +21,7 @@ use chrono::TimeDelta;
 use consumers::Consumer;
 use events::Broker;
 use events::brokers::Address;
-use events::relay::{Lag, Relay};
+use events::relay::{ACCEPTED_WITHIN, Lag, Relay};
 use gateway::repeats;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
@@ -243,6 +243,7 @@ impl Server {
                 let clock = clock.clone();
                 move || clock.now()
             }),
+            accepted_within: ACCEPTED_WITHIN,
         };
         let relaying = match relays {
             true => tokio::spawn(relay.run(stop.clone())),

@@ -62,6 +62,7 @@ async fn act(
         clock: Arc::new(SystemClock),
         retention: configuration.desk_settings().retention,
         endpoints: Endpoints::default(),
+        rebuilding: Arc::default(),
     };
     let done = match command {
         ConsumerCommand::Aside { client } => list(&consuming.pool, &client).await,

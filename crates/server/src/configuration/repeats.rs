@@ -139,6 +139,16 @@ mod tests {
     }
 
     #[test]
+    fn what_docker_compose_starts_is_configured_so_that_it_starts() {
+        let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
+        let text = fs::read_to_string(format!("{deploy}/onefold/onefold.toml")).unwrap();
+        let text = text.replace("/run/secrets/", &format!("{deploy}/secrets/"));
+        let configuration = Configuration::parse(Path::new("onefold.toml"), &text).unwrap();
+        assert!(configuration.repeats_settings().unwrap().is_some());
+        assert!(configuration.events.address().is_ok());
+    }
+
+    #[test]
     fn without_a_redis_there_is_no_filter() {
         assert!(settings("[repeats]\nwait_ms_max = 5").unwrap().is_none());
     }
