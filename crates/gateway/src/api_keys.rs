@@ -42,7 +42,7 @@ const GUESSERS_MAX: u64 = 100_000;
 /// itself is never kept: look-ups go by its SHA-256, and two of those are compared in constant time.
 ///
 /// An address that has shown too many wrong keys is answered without a look-up for a while, whatever it shows, so that
-/// guessing costs the database nothing, and a right guess looks like a wrong one. Keys that were good within the last
+/// guessing on costs the database nothing, and a right guess looks like a wrong one. Keys that were good within the last
 /// hour are looked up all the same: who shares an address with a guesser is not locked out.
 ///
 /// While the database says nothing, no key can be looked up. A grace lets one that was good a while ago stand for so long,
