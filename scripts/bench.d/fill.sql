@@ -88,7 +88,8 @@ INSERT INTO outbox_events (
 )
 SELECT d.client_id, o.order_id, 'onefold.order.paid.v1', 'order', o.order_id, 1,
        json_build_object('order_id', o.order_id, 'client_order_no', 'filled-' || o.n, 'account_id', o.account_id,
-                         'currency', 'CNY', 'amount', '1.00', 'status', 'paid'),
+                         'currency', 'CNY', 'amount', '1.00', 'captured_amount', '1.00', 'refunded_amount', '0.00',
+                         'status', 'paid'),
        d.created_at
 FROM filled_orders o, demo d
 ORDER BY o.n;

@@ -70,7 +70,7 @@ INSERT INTO outbox_events (client_id, event_id, event_type, aggregate_type, aggr
 VALUES (
     :client::uuid, :order_id::uuid, 'onefold.order.paid.v1', 'order', :order_id::uuid, 1,
     ('{"order_id":"' || :order_id::text || '","client_order_no":"' || :key::text || '","account_id":"' || :account_id::text
-     || '","currency":"CNY","amount":"1.00","status":"paid"}')::json,
+     || '","currency":"CNY","amount":"1.00","captured_amount":"1.00","refunded_amount":"0.00","status":"paid"}')::json,
     now()
 );
 INSERT INTO idempotency_records (
