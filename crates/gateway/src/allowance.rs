@@ -71,6 +71,13 @@ pub struct Exceeded {
 }
 
 impl Exceeded {
+    /// The limit of a request that was counted against no other.
+    pub fn alone(share: Share) -> Self {
+        let mut allowance = Allowance::default();
+        allowance.add(share);
+        Self { share, allowance }
+    }
+
     /// After how many seconds it is worth asking again: 1 at least, and rounded up, as less would invite a request that is
     /// refused again.
     pub fn retry_after_s(&self) -> u64 {

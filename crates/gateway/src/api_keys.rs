@@ -14,7 +14,7 @@ use moka::future::Cache;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::allowance::{Allowance, Exceeded, Share};
+use crate::allowance::{Exceeded, Share};
 use crate::buckets::Buckets;
 
 /// How many keys are remembered, good and bad ones together: whoever guesses keys cannot fill the memory.
@@ -217,9 +217,7 @@ impl ApiKeys {
 }
 
 fn too_many<E>(share: Share) -> Refused<E> {
-    let mut allowance = Allowance::default();
-    allowance.add(share);
-    Refused::TooManyWrong(Box::new(Exceeded { share, allowance }))
+    Refused::TooManyWrong(Box::new(Exceeded::alone(share)))
 }
 
 /// An address as far as it is counted: an IPv6 customer has a whole network of addresses (RFC 6177), and is one.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
-use crate::csv_field::push_field;
+use crate::csv_field::push_fields;
 use crate::difference::{Difference, DifferenceKind, Told};
 use crate::reconcile::Summary;
 
@@ -79,12 +79,8 @@ impl<W: Write> Report<W> {
             }
             Format::Csv => {
                 let mut record = String::new();
-                for (index, value) in values(difference).into_iter().enumerate() {
-                    if index > 0 {
-                        record.push(',');
-                    }
-                    push_field(&mut record, &value.unwrap_or_default());
-                }
+                let fields = values(difference);
+                push_fields(&mut record, fields.iter().map(|field| field.as_deref().unwrap_or_default()));
                 writeln!(self.out, "{record}")?;
             }
             Format::Json => {

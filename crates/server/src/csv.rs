@@ -1,6 +1,6 @@
 //! Records of CSV (RFC 4180) that a spreadsheet may open without harm.
 
-use reconciliation::csv_field::push_field;
+use reconciliation::csv_field::push_fields;
 
 /// What a client names to be answered in CSV.
 pub const CONTENT_TYPE: &str = "text/csv; charset=utf-8; header=present";
@@ -9,12 +9,7 @@ pub const CONTENT_TYPE: &str = "text/csv; charset=utf-8; header=present";
 ///
 /// A field that a spreadsheet could run [is marked](reconciliation::csv_field). No amount, time or id begins so.
 pub fn push_record<'f>(text: &mut String, fields: impl IntoIterator<Item = &'f str>) {
-    for (index, field) in fields.into_iter().enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        push_field(text, field);
-    }
+    push_fields(text, fields);
     text.push_str("\r\n");
 }
 

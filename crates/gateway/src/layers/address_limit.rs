@@ -10,7 +10,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::{Api, Guarded, Refusal, refuse};
-use crate::allowance::{Allowance, Exceeded};
+use crate::allowance::Exceeded;
 use crate::buckets::Buckets;
 
 /// Counts a request against the limit of its address, for a route where nobody shows a key.
@@ -75,10 +75,7 @@ where
         match counted.map(|(buckets, source)| buckets.take(source)) {
             None | Some(Ok(_)) => Either::Left(self.inner.call(request)),
             Some(Err(share)) => {
-                let mut allowance = Allowance::default();
-                allowance.add(share);
-                let exceeded = Box::new(Exceeded { share, allowance });
-                refuse(&self.api, Refusal::TooOften(exceeded), request)
+                refuse(&self.api, Refusal::TooOften(Box::new(Exceeded::alone(share))), request)
             }
         }
     }
