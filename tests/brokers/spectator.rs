@@ -16,6 +16,9 @@ pub const DEADLINE: Duration = Duration::from_secs(120);
 /// The pause between two looks at a condition, and between two attempts to subscribe.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// How long nothing must have come for the broker to be held for silent.
+const STILL_FOR: Duration = Duration::from_secs(1);
+
 /// The consumer's name.
 pub const NAME: &str = "spectator";
 
@@ -27,6 +30,18 @@ impl Seen {
     /// How many deliveries there were.
     pub fn deliveries(&self) -> usize {
         self.0.lock().expect("nobody has panicked").len()
+    }
+
+    /// How many there were when no more had come for a while.
+    pub async fn deliveries_when_still(&self) -> usize {
+        let (mut before, mut since) = (self.deliveries(), Instant::now());
+        while since.elapsed() < STILL_FOR {
+            sleep(LOOK_AGAIN).await;
+            if self.deliveries() != before {
+                (before, since) = (self.deliveries(), Instant::now());
+            }
+        }
+        before
     }
 
     /// The events that were delivered.

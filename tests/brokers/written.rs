@@ -38,6 +38,17 @@ impl Outbox {
         Ok(rows.into_iter().collect())
     }
 
+    /// How many of the events that are kept a broker has accepted, as far as the relays have noted it.
+    pub async fn published(&self) -> anyhow::Result<i64> {
+        let published = "
+            SELECT count(*)
+            FROM outbox_events o
+            JOIN event_streams s ON s.client_id = o.client_id
+            WHERE (o.horizon, o.aggregate_id, o.sequence, o.event_id)
+                <= (s.horizon, s.aggregate_id, s.sequence, s.event_id)";
+        Ok(sqlx::query_scalar(published).fetch_one(&self.database).await?)
+    }
+
     /// How many events no broker has accepted yet, as far as the relays have noted it.
     pub async fn waiting(&self) -> anyhow::Result<i64> {
         let waiting = "

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onefold_tests::database::audit;
@@ -18,8 +18,11 @@ use crate::pair::{DEADLINE, Pair, asked, counted, place, replayed};
 /// Those who place orders at the same time.
 const BUYERS: usize = 4;
 
-/// The orders of each of them: a third before the fault, a third during it, and the rest behind it.
-const ORDERS: usize = 30;
+/// The orders of all before the fault, as many at least during it, and as many behind it.
+const ORDERS: usize = 40;
+
+/// How many orders of each may be met by what the test puts into Redis. They place far fewer.
+const NAMES: usize = 2_000;
 
 /// By how much the filter may delay a request.
 const WAIT_MAX: Duration = Duration::from_millis(10);
@@ -88,7 +91,7 @@ impl Scene {
     }
 
     async fn put_everywhere(&self, value: &[u8]) -> anyhow::Result<()> {
-        let of_buyer = |buyer| (0..ORDERS).map(move |number| place(&key(buyer, number)));
+        let of_buyer = |buyer| (0..NAMES).map(move |number| place(&key(buyer, number)));
         self.redis.put_under_all((0..BUYERS).flat_map(of_buyer), value).await
     }
 
@@ -131,14 +134,15 @@ async fn buy(key: &str, at: [&Caller; 2]) -> anyhow::Result<Exchange> {
 
 async fn nothing_is_lost_doubled_or_refused_under(fault: Fault) -> anyhow::Result<()> {
     let mut scene = Scene::set(fault).await?;
-    let done = Arc::new(AtomicUsize::new(0));
+    let (done, is_over) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     let mut buyers = JoinSet::new();
     for buyer in 0..BUYERS {
-        let (done, demo) = (Arc::clone(&done), scene.pair.one.demo.clone());
+        let (done, is_over, demo) = (Arc::clone(&done), Arc::clone(&is_over), scene.pair.one.demo.clone());
         let (one, other) = (demo.clone(), demo.at(&scene.pair.other.url()));
         buyers.spawn(async move {
             let mut answers = BTreeMap::new();
-            for number in 0..ORDERS {
+            while !is_over.load(Ordering::Relaxed) {
+                let number = answers.len();
                 let key = key(buyer, number);
                 let at = if number % 2 == 0 { [&one, &other] } else { [&other, &one] };
                 answers.insert(key.clone(), buy(&key, at).await?);
@@ -147,10 +151,13 @@ async fn nothing_is_lost_doubled_or_refused_under(fault: Fault) -> anyhow::Resul
             anyhow::Ok(answers)
         });
     }
-    reached(&done, BUYERS * ORDERS / 3).await;
+    // They go on for as long as it takes to bring the fault about, and to end it.
+    so_many_more(&done).await;
     scene.begin(fault).await?;
-    reached(&done, BUYERS * ORDERS * 2 / 3).await;
+    so_many_more(&done).await;
     scene.end(fault).await?;
+    so_many_more(&done).await;
+    is_over.store(true, Ordering::Relaxed);
     let mut answers = BTreeMap::new();
     while let Some(bought) = buyers.join_next().await {
         answers.extend(bought??);
@@ -160,7 +167,7 @@ async fn nothing_is_lost_doubled_or_refused_under(fault: Fault) -> anyhow::Resul
         replayed(&scene.pair.one.demo.order(key, "0.10").await?, first);
         replayed(&scene.pair.other.demo.order(key, "0.10").await?, first);
     }
-    assert_eq!(audit(&scene.pair.one.database).await.orders as usize, BUYERS * ORDERS, "{fault:?}");
+    assert_eq!(audit(&scene.pair.one.database).await.orders as usize, answers.len(), "{fault:?}");
     let [one, other] = [&scene.pair.one, &scene.pair.other];
     let met = asked(one, fault.is_met_as()).await? + asked(other, fault.is_met_as()).await?;
     assert!(met > 0, "the filter has not met what it was tested with: {fault:?}");
@@ -169,31 +176,24 @@ async fn nothing_is_lost_doubled_or_refused_under(fault: Fault) -> anyhow::Resul
     scene.pair.is_answered_by_redis("back").await
 }
 
-/// Waits until so many orders are placed. A buyer that has failed places no more, and is asked why at the end.
-async fn reached(done: &AtomicUsize, count: usize) {
-    let began = Instant::now();
-    while done.load(Ordering::Relaxed) < count && began.elapsed() < DEADLINE {
+/// Waits until [`ORDERS`] more are placed. A buyer that has failed places no more, and is asked why at the end.
+async fn so_many_more(done: &AtomicUsize) {
+    let (began, before) = (Instant::now(), done.load(Ordering::Relaxed));
+    while done.load(Ordering::Relaxed) < before + ORDERS && began.elapsed() < DEADLINE {
         sleep(Duration::from_millis(2)).await;
     }
 }
 
 impl Scene {
-    /// The bound is [`WAIT_MAX`]; a machine that is busy with other tests wakes a task up later than it should.
+    /// The bound is [`WAIT_MAX`]; a machine that is busy with other tests wakes a few tasks up later than it should. A
+    /// filter that waited for Redis itself would be late with each request of the fault: a third of all.
     async fn delays_are_bounded(&self, fault: Fault) -> anyhow::Result<()> {
         for server in [&self.pair.one, &self.pair.other] {
-            let within = async |bound: &str| {
-                counted(server, &format!("onefold_repeat_filter_delay_seconds_bucket{{le=\"{bound}\"}}"))
-                    .await
-            };
-            let all = counted(server, "onefold_repeat_filter_delay_seconds_count").await?;
-            let (tenth, second) = (within("0.1").await?, within("1.0").await?);
+            let delays = "onefold_repeat_filter_delay_seconds";
+            let all = counted(server, &format!("{delays}_count")).await?;
+            let tenth = counted(server, &format!("{delays}_bucket{{le=\"0.1\"}}")).await?;
             assert!(
-                all > 0 && second == all,
-                "{fault:?}: {} of {all} were delayed by more than 1 s",
-                all - second
-            );
-            assert!(
-                tenth * 100 >= all * 95,
+                all > 0 && tenth * 10 >= all * 9,
                 "{fault:?}: {} of {all} were delayed by more than 0.1 s",
                 all - tenth
             );

@@ -42,11 +42,14 @@ pub struct RabbitMqServer {
 pub struct Turn(MutexGuard<'static, Option<RabbitMqServer>>);
 
 impl Turn {
-    /// Waits until the others are done with the node, and starts it if this is the first turn.
+    /// Waits until the others are done with the node, and starts it if this is the first turn, or if the last one ended
+    /// while it was killed.
     pub async fn take() -> anyhow::Result<Self> {
         let mut node = NODE.lock().await;
-        if node.is_none() {
-            *node = Some(RabbitMqServer::start().await?);
+        match node.as_mut() {
+            None => *node = Some(RabbitMqServer::start().await?),
+            Some(stopped) if stopped.process.is_none() => stopped.start_again().await?,
+            Some(_) => {}
         }
         Ok(Self(node))
     }
