@@ -119,9 +119,9 @@ pub fn placing(key: String, account: &str, random: &mut ThreadRng) -> Asked {
         Kind::Hold => json!({ "amount": WORTH, "currency": "CNY", "reference": key }),
         Kind::Paid => json!({ "method": "balance" }),
         Kind::ByHold => json!({ "method": "hold" }),
-        // Payments at Alipay are awaited for a second here.
+        // Payments at Alipay are awaited for a second here, and those at Stripe for a day.
         Kind::Pending if expires => json!({ "method": "provider", "provider": "alipay" }),
-        Kind::Pending => json!({ "method": "provider", "provider": "wechatpay" }),
+        Kind::Pending => json!({ "method": "provider", "provider": "stripe" }),
     };
     let expires = expires && kind != Kind::Paid;
     if expires && kind != Kind::Pending {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use onefold_tests::http::Caller;
-use provider_simulator::demo_keys::alipay;
+use provider_simulator::demo_keys::{alipay, stripe};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -27,6 +27,15 @@ fn hasty_alipay() -> String {
         alipay::APP_ID,
         alipay::SELLER_ID,
         alipay::PLATFORM_PUBLIC_KEY
+    )
+}
+
+/// The demo's endpoint of Stripe, but that its payments are awaited for as long as no test runs.
+fn patient_stripe() -> String {
+    format!(
+        "[callbacks.stripe]\nprovider = \"stripe\"\nclient = \"demo\"\npayment_expires_in_s = 86400\n\
+         livemode = false\nsecrets = [{:?}]\n",
+        stripe::SECRET
     )
 }
 
@@ -80,7 +89,8 @@ impl Program {
         // Few connections, for many of these share one PostgreSQL.
         let alipay =
             if configuration.contains("[callbacks.alipay]") { String::new() } else { hasty_alipay() };
-        let settings = format!("[database]\npool_max = 3\n{alipay}{configuration}");
+        let stripe = patient_stripe();
+        let settings = format!("[database]\npool_max = 3\n{alipay}{stripe}{configuration}");
         fs::write(&configuration_file, settings)?;
         let mut child = onefold(&files)
             .args(["serve", "--listen", "127.0.0.1:0", "--database-url", database_url, "--config"])
