@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
 use client::ClientId;
 use consumers::{Came, Consumer, Reason};
+use events::Message;
 use futures::future::join_all;
 use onefold_tests::desks::client;
 use rand::seq::SliceRandom;
+use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use crate::stage::{RETENTION, Stage, message};
@@ -97,6 +100,84 @@ async fn an_event_older_than_the_records_has_its_day_computed_from_the_books() -
         assert_eq!(stage.take(READ_MODEL, message).await, Came::Taken);
     }
     stage.totals_of_books().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_day_of_which_the_books_have_nothing_is_rebuilt_once() -> anyhow::Result<()> {
+    let stage = Stage::at(noon()).await?;
+    stage.live(0).await?;
+    stage.clock.advance(RETENTION + Duration::from_secs(3_600));
+    let told = |id: u128| {
+        let body = r#"{"time":"2026-01-20T12:00:00Z","data":{"currency":"JPY","amount":"100"}}"#.to_owned();
+        let event_type = "onefold.movement.deposited.v1".to_owned();
+        message(client(), Uuid::from_u128(id), event_type, "movement/1".to_owned(), 1, body)
+    };
+    let day = "2026-01-20".parse()?;
+    let yen = money::Currency::from_code("JPY")?;
+    let pool = stage.database.pool();
+    assert_eq!(stage.take(READ_MODEL, &told(1)).await, Came::Taken);
+    assert!(
+        reports::store::is_rebuilt(pool, client(), day, yen).await?,
+        "the next one would rebuild it again"
+    );
+    let versions = "SELECT max(version) FROM daily_totals WHERE day = $1";
+    assert_eq!(stage.take(READ_MODEL, &told(2)).await, Came::Taken);
+    let rebuilt: i64 = sqlx::query_scalar(versions).bind(day).fetch_one(pool).await?;
+    assert_eq!(rebuilt, 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_event_of_a_rebuilt_day_does_not_wait_for_a_rebuild() -> anyhow::Result<()> {
+    let stage = Stage::at(noon()).await?;
+    stage.live(0).await?;
+    let events = stage.events().await?;
+    stage.clock.advance(RETENTION + Duration::from_secs(3_600));
+    for message in &events {
+        assert_eq!(stage.take(READ_MODEL, message).await, Came::Taken);
+    }
+    // A long rebuild, that of an earlier day: it waits for a table that somebody else holds.
+    let mut holder = PgConnection::connect_with(stage.database.owner_options()).await?;
+    let mut holding = holder.begin().await?;
+    sqlx::query("LOCK TABLE order_versions IN ACCESS EXCLUSIVE MODE").execute(&mut *holding).await?;
+    let body = r#"{"time":"2026-01-20T12:00:00Z","data":{"currency":"CNY","amount":"1.00"}}"#.to_owned();
+    let event_type = "onefold.movement.deposited.v1".to_owned();
+    let earlier = message(client(), Uuid::from_u128(7), event_type, "movement/1".to_owned(), 1, body);
+    let rebuild = async { anyhow::Ok(stage.take(READ_MODEL, &earlier).await) };
+    let others = async {
+        let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'order_versions'::regclass AND NOT granted)";
+        while !sqlx::query_scalar::<_, bool>(waits).fetch_one(stage.database.pool()).await? {}
+        let again = stage.take(READ_MODEL, &earlier).await;
+        assert!(matches!(again, Came::Later(_)), "it would take the place of another event: {again:?}");
+        let came = join_all(events.iter().map(|message| stage.take(READ_MODEL, message))).await;
+        assert!(came.iter().all(|came| *came == Came::Taken), "{came:?}");
+        holding.rollback().await?;
+        anyhow::Ok(())
+    };
+    let both = async { tokio::try_join!(rebuild, others) };
+    let (came, ()) = tokio::time::timeout(Duration::from_secs(20), both).await??;
+    assert_eq!(came, Came::Taken);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_to_processes_that_were_killed_are_no_failures() -> anyhow::Result<()> {
+    let stage = Stage::at(noon()).await?;
+    stage.live(0).await?;
+    let events = stage.events().await?;
+    let is_deposit = |message: &&Message| message.event_type == "onefold.movement.deposited.v1";
+    let deposit = events.iter().find(is_deposit).context("a deposit")?;
+    let mut owner = PgConnection::connect_with(stage.database.owner_options()).await?;
+    sqlx::query("ALTER TABLE daily_totals RENAME COLUMN amount TO amount_away").execute(&mut owner).await?;
+    // It was delivered to many, none of which has told what became of it.
+    let many = 100;
+    for failures in 1..5 {
+        let came = stage.consuming.take(READ_MODEL, deposit, many).await;
+        assert!(matches!(came, Came::Later(_)), "after {failures} failures: {came:?}");
+    }
+    let came = stage.consuming.take(READ_MODEL, deposit, many).await;
+    assert!(matches!(came, Came::Never(Reason::Failed, _)), "{came:?}");
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use account::{AccountId, Parties};
 use anyhow::Context;
 use chrono::{DateTime, SecondsFormat, Utc};
 use client::ClientId;
-use consumers::{Came, Consumer, Consuming, Endpoints};
+use consumers::{Came, Consumer, Consuming, Endpoints, Failures, Rebuilds};
 use desk::schema::Database;
 use desk::{CaptureTerms, Command, Desk, Hooks, Settings};
 use events::{EventId, Message};
@@ -46,7 +46,8 @@ impl Stage {
             clock: Arc::new(clock.clone()),
             retention: RETENTION,
             endpoints: Endpoints::default(),
-            rebuilding: Arc::default(),
+            rebuilds: Rebuilds::default(),
+            failures: Failures::default(),
         };
         Ok(Self { database, desk, clock, consuming })
     }

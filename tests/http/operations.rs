@@ -97,9 +97,10 @@ async fn every_metric_is_in_the_reference_and_the_reference_has_no_other() -> an
 
 #[tokio::test]
 async fn a_server_audits_its_books_and_tells_what_differs() -> anyhow::Result<()> {
-    let often = Some(Duration::from_millis(100));
-    let server =
-        TestServer::start_with(new_database().await?, |settings| settings.audit.every = often).await?;
+    let server = TestServer::start_with(new_database().await?, |settings| {
+        settings.audit.every = Some(Duration::from_millis(100));
+    })
+    .await?;
     expect::created(&server.demo.order("audited", "1.00").await?);
     until_exported(&server, |name, value| name == "onefold_books_audited_timestamp_seconds" && value > 0)
         .await?;
@@ -107,6 +108,33 @@ async fn a_server_audits_its_books_and_tells_what_differs() -> anyhow::Result<()
     let pool = sqlx::PgPool::connect_with(server.database.clone()).await?;
     sqlx::query("UPDATE accounts SET available = available + 1 WHERE available > 0").execute(&pool).await?;
     until_exported(&server, |name, value| name == "onefold_books_differ" && value > 0).await
+}
+
+#[tokio::test]
+async fn the_first_audit_does_not_wait_for_the_second() -> anyhow::Result<()> {
+    let server = TestServer::start_with(new_database().await?, |settings| {
+        settings.audit.every = Some(Duration::from_secs(60 * 60));
+        settings.audit.first_within = Duration::ZERO;
+    })
+    .await?;
+    until_exported(&server, |name, value| name == "onefold_books_differ" && value == 0).await
+}
+
+#[tokio::test]
+async fn books_that_cannot_be_audited_are_not_said_to_be_right() -> anyhow::Result<()> {
+    let database = new_database().await?;
+    let pool = sqlx::PgPool::connect_with(database.clone()).await?;
+    sqlx::query("ALTER TABLE hold_captures RENAME TO hold_captures_away").execute(&pool).await?;
+    let server = TestServer::start_with(database, |settings| {
+        settings.audit.every = Some(Duration::from_millis(100));
+    })
+    .await?;
+    let failed = "onefold_books_audits_total{outcome=\"failed\"}";
+    until_exported(&server, |name, value| name == failed && value > 0).await?;
+    let text = String::from_utf8(server.anonymous().get("/metrics").await?.bytes)?;
+    let is_told = |line: &&str| line.starts_with("onefold_books_differ");
+    assert_eq!(text.lines().find(is_told), None);
+    Ok(())
 }
 
 /// Reads the metrics until a gauge is as it should be, for 30 s at most.

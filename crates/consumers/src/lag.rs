@@ -23,6 +23,10 @@ const COUNT_EVERY: Duration = Duration::from_secs(15);
 /// process.
 const COMES_WITHIN: TimeDelta = TimeDelta::seconds(20);
 
+/// Of how many events it is known when they were made. At the door there are few; but those that are to come again stay in the
+/// list until they do, or until their time is over, and a consumer that everything fails at sends each of them back.
+const IN_HAND_MAX: usize = 4_096;
+
 /// What became of an event that was delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
@@ -112,7 +116,11 @@ impl Lag {
     /// Notes that an event was delivered.
     pub(crate) fn delivered(&self, event: EventId, now: DateTime<Utc>) {
         let came = InHand { made_at: made_at(event).unwrap_or(now), until: None };
-        self.in_hand().entry(event).or_insert(came).until = None;
+        let mut in_hand = self.in_hand();
+        if in_hand.len() >= IN_HAND_MAX {
+            make_room(&mut in_hand, now);
+        }
+        in_hand.entry(event).or_insert(came).until = None;
     }
 
     /// Notes what became of it.
@@ -132,6 +140,17 @@ impl Lag {
     fn in_hand(&self) -> MutexGuard<'_, HashMap<EventId, InHand>> {
         // A panic while it is held leaves a list that is as good as it was.
         self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whoever asks for the age forgets what has stayed away; but nobody need ask. The youngest of those that are to come again has
+/// the least to say about the age of the oldest.
+fn make_room(in_hand: &mut HashMap<EventId, InHand>, now: DateTime<Utc>) {
+    in_hand.retain(|_, event| event.until.is_none_or(|until| now < until));
+    if in_hand.len() >= IN_HAND_MAX {
+        let to_come = in_hand.iter().filter(|(_, event)| event.until.is_some());
+        let youngest = to_come.max_by_key(|(_, event)| event.made_at).map(|(event, _)| *event);
+        youngest.map(|youngest| in_hand.remove(&youngest));
     }
 }
 
@@ -201,6 +220,19 @@ mod tests {
         assert_eq!(lag.oldest_age(at(90)), Duration::from_secs(150));
         assert_eq!(lag.oldest_age(at(110)), Duration::ZERO, "another process has it by now");
         assert_eq!(lag.deliveries(Outcome::Again), 3);
+    }
+
+    #[test]
+    fn events_that_all_come_again_do_not_fill_the_memory_though_nobody_asks_for_the_age() {
+        let lag = Lag::of(Consumer::ReadModel);
+        let oldest = made(at(-60));
+        let others = (0..2 * IN_HAND_MAX).map(|_| made(at(-5)));
+        for event in std::iter::once(oldest).chain(others) {
+            lag.delivered(event, at(0));
+            lag.came(event, &Came::Later(AGAIN_IN), at(0));
+        }
+        assert_eq!(lag.in_hand().len(), IN_HAND_MAX);
+        assert_eq!(lag.oldest_age(at(1)), Duration::from_secs(61));
     }
 
     #[test]

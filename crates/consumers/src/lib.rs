@@ -8,26 +8,32 @@
 //! - [`running`]: from a subscription to the acknowledgement;
 //! - [`lag`]: how far a consumer is behind;
 //! - [`taking`]: one event at one consumer: what became of it, and what follows from that;
+//! - [`failures`]: how often the service has failed at an event;
 //! - [`told`]: what an event says, read from its bytes;
 //! - [`read_model`]: the consumer that keeps the daily totals;
 //! - [`rebuilding`]: a day's totals computed from the books instead;
+//! - [`rebuilds`]: which of these are under way;
 //! - [`notifications`](mod@notifications): the consumer that has clients told of their events;
 //! - [`set_aside`]: events that no consumer can take, out of the way of those behind them;
 //! - [`store`]: the SQL of the table `events_set_aside`.
 //!
 //! This crate must not know HTTP, nor which broker there is.
 
+pub mod failures;
 pub mod lag;
 pub mod notifications;
 pub mod read_model;
 pub mod rebuilding;
+pub mod rebuilds;
 pub mod running;
 pub mod set_aside;
 pub mod store;
 pub mod taking;
 pub mod told;
 
+pub use failures::Failures;
 pub use lag::Lag;
 pub use notifications::Endpoints;
+pub use rebuilds::Rebuilds;
 pub use set_aside::{Reason, SetAside};
 pub use taking::{Came, Consumer, Consuming};

@@ -59,7 +59,8 @@ impl NotRebuilt {
 }
 
 /// Sets a client's totals of a day, in every currency that the books or the totals have, to what the books say; answers in
-/// how many currencies.
+/// how many currencies. The currency that is `wanted` has its totals then, of nothing if need be, so that the next who wants
+/// them finds the day rebuilt.
 ///
 /// # Errors
 ///
@@ -67,8 +68,8 @@ impl NotRebuilt {
 pub async fn rebuild(
     desk: &Desk,
     pool: &PgPool,
-    client: ClientId,
-    day: NaiveDate,
+    (client, day): (ClientId, NaiveDate),
+    wanted: Option<Currency>,
     now: DateTime<Utc>,
 ) -> Result<usize, NotRebuilt> {
     if !is_over(day, now) {
@@ -79,7 +80,7 @@ pub async fn rebuild(
     let counted = reports::store::list(pool, client, range, CURRENCIES_MAX).await?;
     let counted = counted.iter().map(|total| total.tally.amount.currency());
     let currencies: BTreeSet<Currency> =
-        books.iter().map(|(_, tally)| tally.amount.currency()).chain(counted).collect();
+        books.iter().map(|(_, tally)| tally.amount.currency()).chain(counted).chain(wanted).collect();
     for currency in &currencies {
         let of_currency = books.iter().filter(|(_, tally)| tally.amount.currency() == *currency);
         let command =

@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use client::ClientId;
 use desk::{Answered, Clock, Desk, Request};
 use events::Message;
 use idempotency::{Fingerprint, Key, Name};
 use sqlx::PgPool;
-use tokio::sync::Mutex;
 
 use crate::rebuilding::{self, NotRebuilt};
 use crate::set_aside::{Reason, SetAside, legible};
 use crate::told::{Told, Unreadable};
-use crate::{Endpoints, notifications, read_model, store};
+use crate::{Endpoints, Failures, Rebuilds, notifications, read_model, store};
 
 /// How long a repetition waits for the first, which runs somewhere at this moment.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// How often the service may fail at an event before it is set aside. What is merely away (the database, a free place in a
-/// queue) does not count: it is asked for until it is back.
+/// How often the service of one process may fail at an event before it is set aside. What is merely away (the database, a free
+/// place in a queue) does not count: it is asked for until it is back. Nor does a process that was killed.
 const FAILURES_MAX: u32 = 5;
 
 /// The pause before an event is delivered again, at first and at most.
@@ -30,7 +30,7 @@ const LATER_MAX: Duration = Duration::from_secs(30);
 const CLOCKS_DIFFER_BY: Duration = Duration::from_secs(600);
 
 /// A consumer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Consumer {
     /// Keeps the daily totals.
     ReadModel,
@@ -81,8 +81,10 @@ pub struct Consuming {
     pub retention: Duration,
     /// Who wants to be told of what.
     pub endpoints: Endpoints,
-    /// Held while a day is rebuilt: of the many old events of one day the first has it rebuilt, and the others find it so.
-    pub rebuilding: Arc<Mutex<()>>,
+    /// Which days are rebuilt: of the many old events of one day the first has it rebuilt, and the others find it so.
+    pub rebuilds: Rebuilds,
+    /// How often the service has failed at which event.
+    pub failures: Failures,
 }
 
 /// What an event asks of the door.
@@ -93,13 +95,18 @@ struct Asking {
 }
 
 impl Consuming {
-    /// Has a consumer take an event. `attempt` is how often it was delivered, this time included.
+    /// Has a consumer take an event. `attempt` is how often it was delivered, this time included; the pause before the next
+    /// time follows from it, and nothing else.
     pub async fn take(&self, consumer: Consumer, message: &Message, attempt: u32) -> Came {
         let came = match consumer {
             Consumer::ReadModel => self.count(message, attempt).await,
             Consumer::Notifications => self.notify(message, attempt).await,
         };
-        came.unwrap_or_else(|fault| Came::Never(Reason::Unreadable, fault.to_string()))
+        let came = came.unwrap_or_else(|fault| Came::Never(Reason::Unreadable, fault.to_string()));
+        if !matches!(came, Came::Later(_)) {
+            self.failures.forget(consumer, message.id);
+        }
+        came
     }
 
     async fn count(&self, message: &Message, attempt: u32) -> Result<Came, Unreadable> {
@@ -146,19 +153,15 @@ impl Consuming {
     /// An event that may or may not be in its day's totals: the day is computed from the books, which have it.
     async fn rebuild_day_of(&self, message: &Message, asked: &read_model::Asked, attempt: u32) -> Came {
         let (client, day) = (message.client_id, asked.day);
-        let _rebuilding = self.rebuilding.lock().await;
-        let done = match reports::store::is_rebuilt(&self.pool, client, day, asked.currency).await {
-            Ok(false) => {
-                rebuilding::rebuild(&self.desk, &self.pool, client, day, self.clock.now()).await.map(drop)
-            }
-            Ok(true) => Ok(()),
-            Err(error) => Err(NotRebuilt::Unread(error)),
-        };
-        match done {
-            Ok(()) => Came::Taken,
+        match self.rebuild_unless_done(client, asked).await {
+            Ok(true) => Came::Taken,
+            Ok(false) => Came::Later(pause_after(attempt)),
             Err(fault @ NotRebuilt::NotOver(_)) => Came::Never(Reason::TooOld, fault.to_string()),
             // A day that cannot be read however often, and not for want of a database, would stop the events behind.
-            Err(fault) if attempt >= FAILURES_MAX && fault.is_of_the_day() => {
+            Err(fault)
+                if fault.is_of_the_day()
+                    && self.failures.count(Consumer::ReadModel, message.id) >= FAILURES_MAX =>
+            {
                 Came::Never(Reason::Failed, fault.to_string())
             }
             Err(fault) => {
@@ -166,6 +169,25 @@ impl Consuming {
                 Came::Later(pause_after(attempt))
             }
         }
+    }
+
+    /// Answers whether the day's totals come from the books: not yet, while others are rebuilt.
+    async fn rebuild_unless_done(
+        &self,
+        client: ClientId,
+        asked: &read_model::Asked,
+    ) -> Result<bool, NotRebuilt> {
+        let is_done = || reports::store::is_rebuilt(&self.pool, client, asked.day, asked.currency);
+        if is_done().await? {
+            return Ok(true);
+        }
+        let Some(_rebuild) = self.rebuilds.begin(client) else { return Ok(false) };
+        // Another event may have had it done between the look and the turn.
+        if !is_done().await? {
+            let (now, wanted) = (self.clock.now(), Some(asked.currency));
+            rebuilding::rebuild(&self.desk, &self.pool, (client, asked.day), wanted, now).await?;
+        }
+        Ok(true)
     }
 
     /// Brings an effect to the door under the name of the consumer and the event, and waits for the commit.
@@ -191,12 +213,14 @@ impl Consuming {
                 let detail = "an event with another content was taken under this id";
                 Came::Never(Reason::OtherContent, detail.to_owned())
             }
-            Answered::Failed if attempt >= FAILURES_MAX => Came::Never(
-                Reason::Failed,
-                format!("the service failed at it {attempt} times: its log says why"),
-            ),
-            Answered::Failed
-            | Answered::InProgress
+            Answered::Failed => match self.failures.count(consumer, message.id) {
+                failures @ FAILURES_MAX.. => Came::Never(
+                    Reason::Failed,
+                    format!("the service failed at it {failures} times: its log says why"),
+                ),
+                _ => Came::Later(pause_after(attempt)),
+            },
+            Answered::InProgress
             | Answered::Contended
             | Answered::Overloaded
             | Answered::Unavailable

@@ -47,7 +47,7 @@ use crate::endpoints::Endpoint;
 use crate::issued_keys::VALID_HOURS;
 use crate::listen;
 use crate::provider_calls::CallSettings;
-use crate::watch::AuditSettings;
+use crate::watch::{AuditSettings, FIRST_AUDIT_WITHIN};
 
 pub use callbacks::CallbackSection;
 pub use events::EventsSection;
@@ -420,6 +420,7 @@ impl Configuration {
         let minutes = u64::from(self.verify.every_minutes);
         AuditSettings {
             every: (minutes > 0).then(|| Duration::from_secs(minutes * 60)),
+            first_within: FIRST_AUDIT_WITHIN,
             retention: self.desk_settings().retention,
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ::desk::schema::Database;
 use ::desk::{Clock, Desk, Hooks, Metrics, Settings};
-use consumers::{Consuming, Endpoints, Lag, lag, running};
+use consumers::{Consuming, Endpoints, Failures, Lag, Rebuilds, lag, running};
 use events::Broker;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,8 @@ impl EventWork {
                 clock: clock.clone(),
                 retention,
                 endpoints: Endpoints::default(),
-                rebuilding: Arc::default(),
+                rebuilds: Rebuilds::default(),
+                failures: Failures::default(),
             };
             for lag in lags {
                 tasks.spawn(running::run(consuming.clone(), lag.clone(), broker.clone(), stop.clone()));

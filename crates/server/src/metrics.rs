@@ -1,14 +1,15 @@
 //! What the server counts. Labels have few values: route templates, statuses, slugs; never ids or clients.
 //!
 //! - this file: requests, callbacks, and what is looked up at intervals;
+//! - `books`: what audits of the books have found;
 //! - `events`: what waits on the way from the outbox to whoever is told.
 
+mod books;
 mod events;
 
 use std::sync::Arc;
 
 use ::events::relay::Lag;
-use chrono::{DateTime, Utc};
 use desk::metrics::KeyOutcome;
 use payment_callback::{AlertKind, ProviderKind, Reason, Verdict};
 use prometheus_client::encoding::EncodeLabelSet;
@@ -18,8 +19,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 
+pub use self::books::Books;
 pub use self::events::{Consumers, NotArrived};
 use self::events::{Outbox, ToSeeTo};
 use crate::endpoints::Endpoint;
@@ -128,8 +130,7 @@ pub struct Metrics {
     repeats: gateway::repeats::counted::Counted,
     pool: Family<PoolLabel, Gauge>,
     alerts_open: Family<AlertLabel, Gauge>,
-    books_differ: Gauge,
-    books_audited_at: Gauge,
+    books: Arc<Books>,
     to_see_to: ToSeeTo,
     lag: Arc<Lag>,
 }
@@ -149,8 +150,7 @@ impl Metrics {
             repeats: gateway::repeats::counted::Counted::default(),
             pool: Family::default(),
             alerts_open: Family::default(),
-            books_differ: Gauge::default(),
-            books_audited_at: Gauge::default(),
+            books: Arc::default(),
             to_see_to: ToSeeTo::default(),
             lag: lag.clone(),
         };
@@ -203,17 +203,7 @@ impl Metrics {
             "Payment alerts that wait for a decision",
             self.alerts_open.clone(),
         );
-        registry.register(
-            "books_differ",
-            "Differences that the last audit of the books has found",
-            self.books_differ.clone(),
-        );
-        registry.register_with_unit(
-            "books_audited_timestamp",
-            "Of when the books are that were audited last, since 1970",
-            Unit::Seconds,
-            self.books_audited_at.clone(),
-        );
+        registry.register_collector(Box::new(Arc::clone(&self.books)));
         registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self
     }
@@ -280,10 +270,9 @@ impl Metrics {
         self.to_see_to.note(not_arrived);
     }
 
-    /// Notes what an audit has found, of the books of a time.
-    pub fn note_audit(&self, differences: u64, taken_at: DateTime<Utc>) {
-        self.books_differ.set(i64::try_from(differences).unwrap_or(i64::MAX));
-        self.books_audited_at.set(taken_at.timestamp());
+    /// What is known of the books.
+    pub fn books(&self) -> &Books {
+        &self.books
     }
 
     /// What is known of the outbox.

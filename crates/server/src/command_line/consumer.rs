@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use chrono::SecondsFormat;
 use clap::Subcommand;
-use consumers::{Came, Consumer, Consuming, Endpoints, SetAside};
+use consumers::{Came, Consumer, Consuming, Endpoints, Failures, Rebuilds, SetAside};
 use desk::SystemClock;
 use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
@@ -62,7 +62,8 @@ async fn act(
         clock: Arc::new(SystemClock),
         retention: configuration.desk_settings().retention,
         endpoints: Endpoints::default(),
-        rebuilding: Arc::default(),
+        rebuilds: Rebuilds::default(),
+        failures: Failures::default(),
     };
     let done = match command {
         ConsumerCommand::Aside { client } => list(&consuming.pool, &client).await,

@@ -62,7 +62,8 @@ async fn rebuild_days(
     let client_id = client_named(database.pool(), client).await?;
     let rebuilt = async {
         for day in from.iter_days().take_while(|day| day <= to) {
-            let currencies = rebuild(&desk, database.pool(), client_id, day, SystemClock.now()).await?;
+            let currencies =
+                rebuild(&desk, database.pool(), (client_id, day), None, SystemClock.now()).await?;
             if currencies > 0 {
                 tell(&format!("{day}: computed from the books, in {currencies} currencies"));
             }
