@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use consumers::Consumer;
 use onefold_tests::database::new_database;
 use onefold_tests::http::{ALICE, TestServer, order_body};
 use server::problem::catalogue::ENTRIES;
@@ -46,6 +47,28 @@ async fn readyz_stays_200_while_the_broker_is_away_and_names_it() -> anyhow::Res
             let waiting = metrics.lines().find_map(|line| line.strip_prefix("onefold_outbox_waiting "));
             let waits = waiting.is_some_and(|count| count != "0");
             if expect::ok(&ready)["degraded"] == serde_json::json!(["broker"]) && waits {
+                return anyhow::Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), asking).await?
+}
+
+#[tokio::test]
+async fn readyz_of_a_server_that_takes_events_and_publishes_none_names_the_broker_too() -> anyhow::Result<()>
+{
+    let nobody = "nats://127.0.0.1:1".parse()?;
+    let server = TestServer::start_with(new_database().await?, |settings| {
+        settings.broker = nobody;
+        settings.relays = false;
+        settings.consumers = vec![Consumer::ReadModel];
+    })
+    .await?;
+    let asking = async {
+        loop {
+            let ready = server.anonymous().get("/readyz").await?;
+            if expect::ok(&ready)["degraded"] == serde_json::json!(["broker"]) {
                 return anyhow::Ok(());
             }
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -86,7 +86,7 @@ async fn the_service_has_these_rights_and_no_others() {
             ("collecting_totals", "SELECT INSERT UPDATE DELETE"),
             ("daily_totals", "SELECT INSERT UPDATE"),
             ("event_streams", "SELECT INSERT UPDATE"),
-            ("events_set_aside", "SELECT INSERT UPDATE"),
+            ("events_set_aside", "SELECT INSERT UPDATE DELETE"),
             ("hold_captures", "SELECT INSERT"),
             ("holds", "SELECT INSERT UPDATE"),
             ("idempotency_records", "SELECT INSERT UPDATE DELETE"),

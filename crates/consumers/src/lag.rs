@@ -5,7 +5,7 @@
 //! the age of the oldest that it has in hand itself.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -69,6 +69,8 @@ pub struct Lag {
     waiting: AtomicU64,
     outcomes: [AtomicU64; Outcome::ALL.len()],
     in_hand: Mutex<HashMap<EventId, InHand>>,
+    subscribed: AtomicBool,
+    broker_away: AtomicBool,
 }
 
 /// An event that was delivered and is not done with.
@@ -87,12 +89,26 @@ impl Lag {
             waiting: AtomicU64::default(),
             outcomes: Default::default(),
             in_hand: Mutex::default(),
+            subscribed: AtomicBool::default(),
+            broker_away: AtomicBool::default(),
         }
     }
 
     /// Whose lag it is.
     pub fn consumer(&self) -> Consumer {
         self.consumer
+    }
+
+    /// Whether the broker has refused or not answered what this consumer asked of it last: known within some seconds. Nothing is
+    /// lost: what is not acknowledged is delivered again.
+    pub fn broker_is_away(&self) -> bool {
+        self.broker_away.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the consumer has a subscription.
+    pub(crate) fn subscribed(&self, subscribed: bool) {
+        self.subscribed.store(subscribed, Ordering::Relaxed);
+        self.broker_away.store(!subscribed, Ordering::Relaxed);
     }
 
     /// How many events are published and not acknowledged, as the broker said some seconds ago.
@@ -164,9 +180,17 @@ fn made_at(event: EventId) -> Option<DateTime<Utc>> {
 /// stands.
 pub async fn count(lag: Arc<Lag>, broker: Arc<dyn Broker>, stop: CancellationToken) {
     while !stop.is_cancelled() {
+        // Of a consumer that has never subscribed a broker knows nothing, and is well all the same.
+        let subscribed = lag.subscribed.load(Ordering::Relaxed);
         match broker.waiting(lag.consumer.name()).await {
-            Ok(waiting) => lag.waiting.store(waiting, Ordering::Relaxed),
+            Ok(waiting) => {
+                lag.waiting.store(waiting, Ordering::Relaxed);
+                lag.broker_away.store(false, Ordering::Relaxed);
+            }
             Err(error) => {
+                if subscribed {
+                    lag.broker_away.store(true, Ordering::Relaxed);
+                }
                 tracing::debug!(consumer = lag.consumer.name(), %error, "the broker does not say how many events wait");
             }
         }

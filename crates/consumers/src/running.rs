@@ -30,16 +30,20 @@ pub async fn run(consuming: Consuming, lag: Arc<Lag>, broker: Arc<dyn Broker>, s
         match broker.subscribe(consumer.name()).await {
             Ok(subscription) => {
                 told = false;
+                lag.subscribed(true);
                 if let Err(error) = consume(&consuming, &lag, subscription, &places, &stop).await {
+                    lag.subscribed(false);
                     tracing::warn!(consumer = consumer.name(), %error, "the subscription has ended; it is made anew");
                 }
             }
-            // Once, for it will fail alike in a second.
-            Err(error) if !told => {
-                told = true;
-                tracing::warn!(consumer = consumer.name(), %error, "cannot subscribe to events, which is tried on");
+            Err(error) => {
+                lag.subscribed(false);
+                // Once, for it will fail alike in a second.
+                if !told {
+                    told = true;
+                    tracing::warn!(consumer = consumer.name(), %error, "cannot subscribe to events, which is tried on");
+                }
             }
-            Err(_) => {}
         }
         tokio::select! {
             () = stop.cancelled() => break,

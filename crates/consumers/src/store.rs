@@ -14,16 +14,17 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("TAKEN", TAKEN),
     ("WAITING", WAITING),
     ("WAITING_BY_CONSUMER", WAITING_BY_CONSUMER),
+    ("PRUNE", PRUNE),
 ];
 
-/// An event that is set aside once more has the newer reason. The row has no effect to lose.
+/// An event that is set aside once more has the newer reason, and is kept from then on. The row has no effect to lose.
 const SET_ASIDE: &str = "
     INSERT INTO events_set_aside (
         client_id, consumer, event_id, event_type, subject, sequence, body, reason, detail, set_aside_at
     )
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     ON CONFLICT ON CONSTRAINT events_set_aside_pkey DO UPDATE
-    SET reason = EXCLUDED.reason, detail = EXCLUDED.detail, taken_at = NULL";
+    SET reason = EXCLUDED.reason, detail = EXCLUDED.detail, set_aside_at = EXCLUDED.set_aside_at, taken_at = NULL";
 
 /// Sets an event aside.
 pub async fn set_aside(db: impl PgExecutor<'_>, event: &SetAside) -> sqlx::Result<()> {
@@ -102,6 +103,36 @@ pub async fn waiting_by_consumer(
 ) -> sqlx::Result<Vec<(String, i64)>> {
     let clients: Vec<Uuid> = clients.iter().map(|client| client.0).collect();
     sqlx::query_as(WAITING_BY_CONSUMER).bind(clients).fetch_all(db).await
+}
+
+/// What another server deletes at this moment is passed over.
+const PRUNE: &str = "
+    DELETE FROM events_set_aside
+    WHERE (client_id, consumer, event_id) IN (
+        SELECT e.client_id, e.consumer, e.event_id
+        FROM unnest($1::uuid[]) AS c (client_id)
+        CROSS JOIN LATERAL (
+            SELECT client_id, consumer, event_id
+            FROM events_set_aside
+            WHERE client_id = c.client_id
+              AND set_aside_at < $2
+            LIMIT $3
+            FOR UPDATE SKIP LOCKED
+        ) AS e
+        LIMIT $3
+    )";
+
+/// Deletes events of these clients that were set aside before this time, whether they were taken since or not, `limit` rows at
+/// most; answers how many.
+pub async fn prune(
+    db: impl PgExecutor<'_>,
+    clients: &[ClientId],
+    before: DateTime<Utc>,
+    limit: i64,
+) -> sqlx::Result<u64> {
+    let clients: Vec<Uuid> = clients.iter().map(|client| client.0).collect();
+    let query = sqlx::query(PRUNE).bind(clients).bind(before).bind(limit);
+    Ok(query.execute(db).await?.rows_affected())
 }
 
 fn set_aside_from(row: &PgRow) -> sqlx::Result<SetAside> {

@@ -47,6 +47,7 @@ use crate::endpoints::Endpoint;
 use crate::issued_keys::VALID_HOURS;
 use crate::listen;
 use crate::provider_calls::CallSettings;
+use crate::pruning::Kept;
 use crate::watch::{AuditSettings, FIRST_AUDIT_WITHIN};
 
 pub use callbacks::CallbackSection;
@@ -388,6 +389,16 @@ impl Configuration {
     pub fn events_kept(&self) -> TimeDelta {
         let records = TimeDelta::hours(i64::from(self.idempotency.retention_hours));
         TimeDelta::days(i64::from(self.events.retention_days)).max(records + TimeDelta::days(1))
+    }
+
+    /// For how long what of events is kept that is done with, or that nobody could take.
+    pub fn kept(&self) -> Kept {
+        let days = |count: u32| TimeDelta::days(count.into());
+        Kept {
+            delivered: days(self.webhooks.kept_days),
+            dead: days(self.webhooks.dead_kept_days),
+            set_aside: days(self.consumers.set_aside_kept_days),
+        }
     }
 
     /// What the HTTP surface allows. Whether the demo's key is good depends on where the server listens.

@@ -10,6 +10,7 @@
 //! - [`endpoints`]: where payment providers call;
 //! - [`provider_calls`]: asking those providers, instead of waiting for them;
 //! - [`consuming`]: what is done with events; [`webhooks`]: telling clients of their events at their own endpoints;
+//! - [`pruning`]: deleting what of events is kept long enough;
 //! - [`telemetry`]: the logs.
 //!
 //! The HTTP side, in reading order:
@@ -51,6 +52,7 @@ pub mod page;
 pub mod path;
 pub mod problem;
 pub mod provider_calls;
+pub mod pruning;
 pub mod query;
 pub mod reading;
 pub mod render;

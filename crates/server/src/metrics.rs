@@ -133,6 +133,7 @@ pub struct Metrics {
     books: Arc<Books>,
     to_see_to: ToSeeTo,
     lag: Arc<Lag>,
+    consumers: Consumers,
 }
 
 impl Metrics {
@@ -153,6 +154,7 @@ impl Metrics {
             books: Arc::default(),
             to_see_to: ToSeeTo::default(),
             lag: lag.clone(),
+            consumers: consumers.clone(),
         };
         metrics.note_alerts(&[]);
         metrics.registered(desk, lag, consumers)
@@ -275,9 +277,9 @@ impl Metrics {
         &self.books
     }
 
-    /// What is known of the outbox.
-    pub fn outbox(&self) -> &Lag {
-        &self.lag
+    /// Whether the broker is away for what this server does with it: publish, take events, or both.
+    pub fn broker_is_away(&self) -> bool {
+        self.lag.broker_is_away() || self.consumers.broker_is_away()
     }
 
     /// Counts what happened to an issued key.

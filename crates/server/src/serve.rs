@@ -39,6 +39,7 @@ use crate::metrics::Consumers;
 use crate::provider_calls::polling::Polling;
 use crate::provider_calls::refunding::Refunding;
 use crate::provider_calls::{self, CallSettings};
+use crate::pruning::{self, Kept};
 use crate::render::render;
 use crate::telemetry::traced_broker::TracedBroker;
 use crate::watch::{self, AuditSettings};
@@ -90,6 +91,8 @@ pub struct ServerSettings {
     pub broker: Address,
     /// For how long published events are kept.
     pub events_kept: TimeDelta,
+    /// For how long what of events is kept that is done with, or that nobody could take.
+    pub kept: Kept,
     /// What is done with events here.
     pub consumers: Vec<Consumer>,
     /// How clients are told of their events.
@@ -123,6 +126,7 @@ impl ServerSettings {
             relays: configuration.events.relay,
             broker: configuration.events.broker.clone(),
             events_kept: configuration.events_kept(),
+            kept: configuration.kept(),
             consumers: configuration.consumers.enabled(),
             webhooks: configuration.webhooks.settings(),
             pool_max: configuration.database.pool_max,
@@ -145,6 +149,7 @@ pub struct Server {
     refunding: Refunding,
     calling: JoinHandle<()>,
     watching: JoinHandle<()>,
+    pruning: JoinHandle<()>,
     relaying: JoinHandle<()>,
     event_work: EventWork,
     stop_housekeeping: DropGuard,
@@ -171,6 +176,7 @@ impl Server {
             relays,
             broker,
             events_kept,
+            kept,
             consumers,
             webhooks,
             pool_max,
@@ -228,6 +234,7 @@ impl Server {
         let router = app::router(state.clone());
         let listening = listen.listen(router, &limits)?;
         let housekeeping = tokio::spawn(housekeeping::run(database.clone(), clock.clone(), stop.clone()));
+        let pruning = tokio::spawn(pruning::run(database.pool().clone(), clock.clone(), kept, stop.clone()));
         let sweeping =
             tokio::spawn(sweeper::run(desk.clone(), database.clone(), sweep, clock.clone(), stop.clone()));
         let watching = tokio::spawn(watch::run(state.clone(), audit, stop.clone()));
@@ -267,6 +274,7 @@ impl Server {
             refunding,
             calling,
             watching,
+            pruning,
             relaying,
             event_work,
             stop_housekeeping: stop.drop_guard(),
@@ -333,6 +341,8 @@ impl Server {
         self.calling.abort();
         // It writes nothing.
         self.watching.abort();
+        // What it has not deleted is deleted later.
+        self.pruning.abort();
         // A read that hangs would hold it up; the process's end closes what is left.
         let _ = timeout(LEAVE_WITHIN, self.database.pool().close()).await;
     }

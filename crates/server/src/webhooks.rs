@@ -15,7 +15,6 @@ pub mod sending;
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
 use notifications::{Reach, Schedule};
 
 /// What can be set about delivering.
@@ -29,8 +28,6 @@ pub struct WebhookSettings {
     pub timeout: Duration,
     /// When it is tried again.
     pub schedule: Schedule,
-    /// For how long what was delivered is kept, to be delivered once more if need be.
-    pub kept: TimeDelta,
     /// The pause between two rounds in which nothing was due: so late may something due be reached.
     pub pause: Duration,
 }
@@ -42,7 +39,6 @@ impl Default for WebhookSettings {
             reach: Reach::Public,
             timeout: Duration::from_secs(15),
             schedule: Schedule::default(),
-            kept: TimeDelta::days(30),
             pause: Duration::from_millis(500),
         }
     }

@@ -14,10 +14,17 @@ use redis::{Client, RedisResult};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::counted::{Announced, Counted};
 use super::names::Names;
+use super::node::NOTES_AT_ONCE;
 
 /// Where names are announced.
 pub(super) const CHANNEL: &str = "onefold:1:names";
+
+/// The longest message that a server publishes: a hash for each note of a round trip. Whoever else may publish there could
+/// otherwise have this server note millions of names for one message, while its requests wait. What is passed over costs
+/// the name's repeats a look into the database.
+const BYTES_MAX: usize = NOTES_AT_ONCE * size_of::<u64>();
 
 /// How often it is asked whether the connection is still there, and how long that may take. A connection that the network
 /// has forgotten would else say nothing for ever, which is what no news looks like.
@@ -32,6 +39,7 @@ const LISTENS_WITHIN: Duration = Duration::from_secs(1);
 /// What one Redis announces.
 pub struct Listener {
     names: Arc<Names>,
+    counted: Counted,
     /// Since when it is listened to without a break.
     listening_since: Mutex<Option<Instant>>,
 }
@@ -44,8 +52,8 @@ impl fmt::Debug for Listener {
 
 impl Listener {
     /// Listens to nothing yet.
-    pub(super) fn new(names: Arc<Names>) -> Self {
-        Self { names, listening_since: Mutex::new(None) }
+    pub(super) fn new(names: Arc<Names>, counted: Counted) -> Self {
+        Self { names, counted, listening_since: Mutex::new(None) }
     }
 
     /// Whether nothing that is still in that Redis can have been missed.
@@ -64,10 +72,15 @@ impl Listener {
     }
 
     fn hear(&self, announced: &[u8]) {
-        let (hashes, _) = announced.as_chunks();
+        let (hashes, rest) = announced.as_chunks();
+        if announced.len() > BYTES_MAX || !rest.is_empty() {
+            self.counted.announced(Announced::Dropped);
+            return;
+        }
         for hash in hashes {
             self.names.note(u64::from_be_bytes(*hash));
         }
+        self.counted.announced(Announced::Heard);
     }
 }
 
@@ -121,7 +134,7 @@ mod tests {
 
     #[test]
     fn only_who_has_listened_for_as_long_as_anything_is_kept_has_heard_everything() {
-        let listener = Listener::new(Arc::new(Names::new(100, KEPT)));
+        let listener = listener();
         let now = Instant::now();
         assert!(!listener.has_heard_everything(now) && !listener.is_listening());
         listener.listens(Some(now));
@@ -133,10 +146,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_is_known_and_bytes_that_are_no_hash_are_passed_over() {
-        let listener = Listener::new(Arc::new(Names::new(100, KEPT)));
-        let announced = [&7_u64.to_be_bytes()[..], &8_u64.to_be_bytes(), b"odd"].concat();
-        listener.hear(&announced);
+    fn what_is_announced_is_known() {
+        let listener = listener();
+        listener.hear(&[&7_u64.to_be_bytes()[..], &8_u64.to_be_bytes()].concat());
         assert!(listener.names.note(7) && listener.names.note(8) && !listener.names.note(9));
+        assert_eq!(counts(&listener), [1, 0]);
+    }
+
+    #[test]
+    fn a_message_that_no_server_can_have_published_is_passed_over_and_counted() {
+        let listener = listener();
+        let hashes = |count: u64| (0..count).flat_map(u64::to_be_bytes).collect::<Vec<u8>>();
+        listener.hear(&hashes(129));
+        listener.hear(&[&7_u64.to_be_bytes()[..], b"odd"].concat());
+        assert!(!listener.names.note(7));
+        assert_eq!(counts(&listener), [0, 2]);
+        listener.hear(&hashes(128));
+        assert!(listener.names.note(127));
+        assert_eq!(counts(&listener), [1, 2]);
+    }
+
+    fn listener() -> Listener {
+        Listener::new(Arc::new(Names::new(1_000, KEPT)), Counted::default())
+    }
+
+    fn counts(listener: &Listener) -> [u64; 2] {
+        [Announced::Heard, Announced::Dropped].map(|outcome| listener.counted.announcements(outcome))
     }
 }

@@ -74,6 +74,27 @@ impl Noted {
     }
 }
 
+/// What became of a message in which a server tells of names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Announced {
+    /// The names are known.
+    Heard,
+    /// No server can have published it: it is longer than any, or no list of hashes.
+    Dropped,
+}
+
+impl Announced {
+    const ALL: [Self; 2] = [Self::Heard, Self::Dropped];
+
+    fn label(self) -> OutcomeLabel {
+        let outcome = match self {
+            Self::Heard => "heard",
+            Self::Dropped => "dropped",
+        };
+        OutcomeLabel { outcome }
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct OutcomeLabel {
     outcome: &'static str,
@@ -89,11 +110,12 @@ pub struct Counted {
     asked: Family<OutcomeLabel, Counter>,
     seconds: Histogram,
     noted: Family<OutcomeLabel, Counter>,
+    announced: Family<OutcomeLabel, Counter>,
 }
 
 impl Default for Counted {
     fn default() -> Self {
-        let (asked, noted) = (Family::default(), Family::default());
+        let (asked, noted, announced) = (Family::default(), Family::default(), Family::default());
         // From zero on, so that a rate is known from the first one on.
         for outcome in Outcome::ALL {
             drop(asked.get_or_create(&OutcomeLabel { outcome: outcome.word() }));
@@ -101,7 +123,10 @@ impl Default for Counted {
         for outcome in Noted::ALL {
             drop(noted.get_or_create(&OutcomeLabel { outcome: outcome.word() }));
         }
-        Self { asked, seconds: Histogram::new(SECONDS), noted }
+        for outcome in Announced::ALL {
+            drop(announced.get_or_create(&outcome.label()));
+        }
+        Self { asked, seconds: Histogram::new(SECONDS), noted, announced }
     }
 }
 
@@ -124,6 +149,11 @@ impl Counted {
             "Leases and answers for other servers, by whether Redis has them",
             self.noted.clone(),
         );
+        registry.register(
+            "repeat_filter_announcements",
+            "Messages in which servers tell of names, by whether they are heard",
+            self.announced.clone(),
+        );
     }
 
     /// Counts a request.
@@ -135,5 +165,15 @@ impl Counted {
     /// Counts what was to be noted.
     pub fn noted(&self, noted: Noted, count: usize) {
         self.noted.get_or_create(&OutcomeLabel { outcome: noted.word() }).inc_by(count as u64);
+    }
+
+    /// Counts a message in which a server tells of names.
+    pub fn announced(&self, announced: Announced) {
+        self.announced.get_or_create(&announced.label()).inc();
+    }
+
+    /// How many of these there were.
+    pub fn announcements(&self, announced: Announced) -> u64 {
+        self.announced.get_or_create(&announced.label()).get()
     }
 }

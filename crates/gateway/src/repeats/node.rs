@@ -27,7 +27,7 @@ const LEASE_FOR: Duration = Duration::from_secs(2);
 const NOTES_MAX: usize = 4_096;
 
 /// How many notes go in one round trip.
-const NOTES_AT_ONCE: usize = 128;
+pub(super) const NOTES_AT_ONCE: usize = 128;
 
 /// How long Redis may take to take notes.
 const NOTED_WITHIN: Duration = Duration::from_millis(500);
@@ -107,7 +107,7 @@ impl Node {
                 .set_number_of_retries(1);
             ConnectionManager::new_lazy_with_config(client.clone(), settings)
         };
-        let listener = Arc::new(Listener::new(Arc::clone(names)));
+        let listener = Arc::new(Listener::new(Arc::clone(names), counted.clone()));
         let (notes, to_write) = mpsc::channel(NOTES_MAX);
         let writer = Writer {
             connection: manager(NOTED_WITHIN)?,

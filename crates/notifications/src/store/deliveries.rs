@@ -19,7 +19,8 @@ pub const STATEMENTS: &[(&str, &str)] = &[
     ("REPLAY", REPLAY),
     ("DEAD", DEAD),
     ("WAITING", WAITING),
-    ("PRUNE", PRUNE),
+    ("PRUNE_DELIVERED", PRUNE_DELIVERED),
+    ("PRUNE_DEAD", PRUNE_DEAD),
 ];
 
 /// Adds deliveries, due at once: `$1` to `$7`, see [`bind_inserts`].
@@ -320,25 +321,66 @@ pub async fn waiting(db: impl PgExecutor<'_>, clients: &[ClientId]) -> sqlx::Res
     sqlx::query_as(WAITING).bind(clients).fetch_one(db).await
 }
 
-const PRUNE: &str = "
+/// What another server deletes at this moment is passed over.
+const PRUNE_DELIVERED: &str = "
     DELETE FROM webhook_deliveries
     WHERE (client_id, endpoint_id, event_id) IN (
-        SELECT client_id, endpoint_id, event_id
-        FROM webhook_deliveries
-        WHERE client_id = $1
-          AND status = 'delivered'
-          AND finished_at < $2
+        SELECT d.client_id, d.endpoint_id, d.event_id
+        FROM unnest($1::uuid[]) AS c (client_id)
+        CROSS JOIN LATERAL (
+            SELECT client_id, endpoint_id, event_id
+            FROM webhook_deliveries
+            WHERE client_id = c.client_id
+              AND status = 'delivered'
+              AND finished_at < $2
+            LIMIT $3
+            FOR UPDATE SKIP LOCKED
+        ) AS d
         LIMIT $3
     )";
 
-/// Deletes what was delivered before this time, `limit` rows at most; answers how many.
+/// The index of what was given up has the time at which it began, which is earlier.
+const PRUNE_DEAD: &str = "
+    DELETE FROM webhook_deliveries
+    WHERE (client_id, endpoint_id, event_id) IN (
+        SELECT d.client_id, d.endpoint_id, d.event_id
+        FROM unnest($1::uuid[]) AS c (client_id)
+        CROSS JOIN LATERAL (
+            SELECT client_id, endpoint_id, event_id
+            FROM webhook_deliveries
+            WHERE client_id = c.client_id
+              AND status = 'dead'
+              AND created_at < $2
+              AND finished_at < $2
+            LIMIT $3
+            FOR UPDATE SKIP LOCKED
+        ) AS d
+        LIMIT $3
+    )";
+
+/// How a delivery has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finished {
+    /// It has arrived.
+    Delivered,
+    /// It was given up.
+    Dead,
+}
+
+/// Deletes deliveries of these clients that ended so before this time, `limit` rows at most; answers how many.
 pub async fn prune(
     db: impl PgExecutor<'_>,
-    client: ClientId,
+    clients: &[ClientId],
+    how: Finished,
     before: DateTime<Utc>,
     limit: i64,
 ) -> sqlx::Result<u64> {
-    let query = sqlx::query(PRUNE).bind(client).bind(before).bind(limit);
+    let statement = match how {
+        Finished::Delivered => PRUNE_DELIVERED,
+        Finished::Dead => PRUNE_DEAD,
+    };
+    let clients: Vec<Uuid> = clients.iter().map(|client| client.0).collect();
+    let query = sqlx::query(statement).bind(clients).bind(before).bind(limit);
     Ok(query.execute(db).await?.rows_affected())
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use validator::Validate;
 
 use super::{millis, small};
+use crate::pruning::Kept;
 use crate::webhooks::WebhookSettings;
 
 /// `[consumers]`
@@ -17,6 +18,9 @@ pub struct ConsumersSection {
     pub read_model: bool,
     /// Whether this server has clients told of their events.
     pub notifications: bool,
+    /// For how many days an event is kept that a consumer has set aside.
+    #[validate(range(min = 1, max = 3_650))]
+    pub set_aside_kept_days: u32,
 }
 
 /// `[webhooks]`
@@ -40,25 +44,30 @@ pub struct WebhooksSection {
     /// For how many days what was delivered is kept, to be delivered once more if need be.
     #[validate(range(min = 1, max = 3_650))]
     pub kept_days: u32,
+    /// For how many days what was given up is kept.
+    #[validate(range(min = 1, max = 3_650))]
+    pub dead_kept_days: u32,
 }
 
 impl Default for ConsumersSection {
     fn default() -> Self {
-        Self { read_model: true, notifications: true }
+        let Kept { set_aside, .. } = Kept::default();
+        Self { read_model: true, notifications: true, set_aside_kept_days: small(set_aside.num_days()) }
     }
 }
 
 impl Default for WebhooksSection {
     fn default() -> Self {
-        let WebhookSettings { reach, timeout, schedule, kept, deliver: _, pause: _ } =
-            WebhookSettings::default();
+        let WebhookSettings { reach, timeout, schedule, deliver: _, pause: _ } = WebhookSettings::default();
+        let Kept { delivered, dead, set_aside: _ } = Kept::default();
         Self {
             local_endpoints: reach == Reach::Anywhere,
             timeout_ms: small(timeout.as_millis()),
             attempts_max: schedule.attempts_max,
             first_retry_ms: small(schedule.first.num_milliseconds()),
             longest_retry_s: small(schedule.longest.num_seconds()),
-            kept_days: small(kept.num_days()),
+            kept_days: small(delivered.num_days()),
+            dead_kept_days: small(dead.num_days()),
         }
     }
 }
@@ -90,7 +99,6 @@ impl WebhooksSection {
                 longest: TimeDelta::seconds(self.longest_retry_s.into()),
                 attempts_max: self.attempts_max,
             },
-            kept: TimeDelta::days(self.kept_days.into()),
             ..WebhookSettings::default()
         }
     }

@@ -76,6 +76,11 @@ impl fmt::Debug for Consumers {
 }
 
 impl Consumers {
+    /// Whether the broker does not answer one of them.
+    pub fn broker_is_away(&self) -> bool {
+        self.lags.iter().any(|lag| lag.broker_is_away())
+    }
+
     fn gauge(
         &self,
         encoder: &mut DescriptorEncoder<'_>,

@@ -40,10 +40,6 @@ const ENDPOINTS_KNOWN_FOR: std::time::Duration = std::time::Duration::from_secs(
 /// How much longer than an attempt may take its turn lasts: until whoever has taken it counts as dead.
 const TURN_LASTS: TimeDelta = TimeDelta::seconds(30);
 
-/// Between two times that what was delivered long ago is deleted, and how many rows at a time.
-const PRUNE_EVERY: std::time::Duration = std::time::Duration::from_secs(60);
-const PRUNED_MAX: u64 = 1_000;
-
 /// Delivers. Cheap to clone.
 #[derive(Clone)]
 #[expect(missing_debug_implementations, reason = "the clock has nothing to show")]
@@ -86,7 +82,7 @@ impl Delivering {
     /// Delivers until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let mut endpoints: Vec<Arc<Endpoint>> = Vec::new();
-        let (mut known_until, mut pruned_at) = (Instant::now(), Instant::now());
+        let mut known_until = Instant::now();
         while !stop.is_cancelled() {
             if Instant::now() >= known_until {
                 match stored_endpoints::active(&self.0.pool, ENDPOINTS_MAX).await {
@@ -103,10 +99,6 @@ impl Delivering {
                     0
                 }
             };
-            if pruned_at.elapsed() >= PRUNE_EVERY {
-                pruned_at = Instant::now();
-                self.prune(&endpoints).await;
-            }
             if begun == 0 {
                 tokio::select! {
                     () = stop.cancelled() => return,
@@ -211,20 +203,6 @@ impl Delivering {
             );
         }
         Ok(())
-    }
-
-    async fn prune(&self, endpoints: &[Arc<Endpoint>]) {
-        let before = self.0.clock.now() - self.0.settings.kept;
-        let mut clients: Vec<ClientId> = endpoints.iter().map(|endpoint| endpoint.client_id).collect();
-        clients.dedup();
-        for client in clients {
-            let limit = i64::try_from(PRUNED_MAX).expect("a small number");
-            while let Ok(pruned) = deliveries::prune(&self.0.pool, client, before, limit).await {
-                if pruned < PRUNED_MAX {
-                    break;
-                }
-            }
-        }
     }
 }
 

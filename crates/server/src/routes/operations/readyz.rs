@@ -21,7 +21,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 pub struct ReadyBody {
     /// Always `ready`.
     status: &'static str,
-    /// What is away that the service does without for a while: `broker`, for which events wait, and `redis`, without which
+    /// What is away that the service does without for a while: `broker`, for which events wait (of a server that
+    /// publishes or takes events, and what it does not do it cannot know), and `redis`, without which
     /// repeats at another server than the first cost the database a look.
     degraded: Vec<&'static str>,
 }
@@ -50,7 +51,7 @@ pub async fn readyz(State(state): State<AppState>) -> Result<Response, Problem> 
 }
 
 fn degraded(state: &AppState) -> Vec<&'static str> {
-    let broker = state.metrics.outbox().broker_is_away();
+    let broker = state.metrics.broker_is_away();
     let redis = state.repeats.get().is_some_and(|repeats| repeats.is_away());
     [(broker, "broker"), (redis, "redis")]
         .into_iter()
