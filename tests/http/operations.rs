@@ -6,6 +6,7 @@ use std::time::Duration;
 use consumers::Consumer;
 use onefold_tests::database::new_database;
 use onefold_tests::http::{ALICE, TestServer, order_body};
+use server::listen::reserve;
 use server::problem::catalogue::ENTRIES;
 
 use crate::expect;
@@ -75,6 +76,34 @@ async fn readyz_of_a_server_that_takes_events_and_publishes_none_names_the_broke
         }
     };
     tokio::time::timeout(Duration::from_secs(30), asking).await?
+}
+
+#[tokio::test]
+async fn what_is_for_operators_alone_can_be_served_where_nobody_else_comes() -> anyhow::Result<()> {
+    let apart = reserve("127.0.0.1:0").await?;
+    let server =
+        TestServer::start_with(new_database().await?, |settings| settings.operations_listen = Some(apart))
+            .await?;
+    let operations = server.server.operations_address().expect("it listens there");
+    let operators = server.demo.at(&format!("http://{operations}"));
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(operators.get(path).await?.status, 200, "{path}");
+    }
+    for path in ["/readyz", "/metrics"] {
+        expect::problem(&server.anonymous().get(path).await?, 404, "not-found");
+    }
+    for path in ["/healthz", "/problems", "/openapi.json", "/docs/"] {
+        assert_eq!(server.anonymous().get(path).await?.status, 200, "{path}");
+    }
+    for path in ["/v1/orders", "/docs", "/openapi.json"] {
+        expect::problem(&operators.get(path).await?, 404, "not-found");
+    }
+    expect::created(&server.demo.order("served", "1.00").await?);
+    let text = String::from_utf8(operators.get("/metrics").await?.bytes)?;
+    assert!(text.contains("POST /v1/orders"), "both are one server: {text}");
+    server.server.shutdown().await;
+    assert!(operators.get("/healthz").await.is_err(), "nobody listens any more");
+    Ok(())
 }
 
 #[tokio::test]

@@ -56,6 +56,26 @@ async fn a_key_is_good_for_its_scopes_and_is_told_which_one_it_lacks() -> anyhow
 }
 
 #[tokio::test]
+async fn what_was_answered_is_told_to_a_key_that_could_have_had_the_answer() -> anyhow::Result<()> {
+    let server = TestServer::start().await?;
+    let placed = server.demo.order("k", "1.00").await?;
+    expect::created(&placed);
+    let path = "/v1/idempotency-keys/k";
+    for scopes in [&[Scope::KeysRead, Scope::OrdersWrite][..], &[]] {
+        let told = expect::ok(&key_for(&server, scopes).await?.get(path).await?);
+        assert_eq!(told["response"]["body"], placed.json(), "{scopes:?}");
+        assert!(told["resource"].as_str().is_some_and(|path| path.starts_with("/v1/orders/")), "{told}");
+    }
+    for scopes in [&[Scope::KeysRead][..], &[Scope::KeysRead, Scope::AccountsWrite, Scope::OrdersRead]] {
+        let told = expect::ok(&key_for(&server, scopes).await?.get(path).await?);
+        assert_eq!((&told["status"], &told["operation"]), (&json!("completed"), &json!("POST /v1/orders")));
+        assert_eq!(told["response"], json!({ "status": 201, "body": null }), "{scopes:?}");
+        assert_eq!(told["resource"], json!(null));
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_key_that_is_revoked_is_refused_a_second_later_at_every_server() -> anyhow::Result<()> {
     // Not every one of so many refusals shall count as a guess.
     let set = |settings: &mut ServerSettings| settings.http.wrong_keys_per_minute = None;
@@ -112,6 +132,32 @@ async fn an_address_that_guesses_keys_is_told_to_wait_and_a_key_that_was_good_be
     expect::problem(&newcomer.get("/v1/accounts").await?, 429, "rate-limited");
     expect::problem(&server.anonymous().get("/v1/accounts").await?, 401, "unauthorized");
     expect::ok(&server.demo.get("/v1/accounts").await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn behind_a_proxy_that_is_believed_each_of_its_callers_is_counted_alone() -> anyhow::Result<()> {
+    let few = NonZeroU32::new(3);
+    let server = TestServer::start_with(new_database().await?, |settings| {
+        settings.http.wrong_keys_per_minute = few;
+        settings.http.callbacks_per_second = few;
+        settings.http.trusted_proxies.networks = vec!["127.0.0.1".parse().expect("an address")];
+    })
+    .await?;
+    let asked = async |method: &str, path: &str, from: &str| {
+        // Whatever a guesser writes there itself, the proxy adds the address that it sees.
+        let request = server.anonymous().request(method, path).header("x-forwarded-for", from);
+        anyhow::Ok(send(request.bearer_auth("wrong")).await?.status)
+    };
+    for (method, path) in [("GET", "/v1/accounts"), ("POST", "/v1/callbacks/stripe")] {
+        let mut limited = false;
+        for made_up in 0..50 {
+            let from = format!("203.0.113.{made_up}, 198.51.100.1");
+            limited |= asked(method, path, &from).await? == 429;
+        }
+        assert!(limited, "{path}: a made-up address was believed");
+        assert_ne!(asked(method, path, "198.51.100.2").await?, 429, "{path}: everybody pays for one");
+    }
     Ok(())
 }
 

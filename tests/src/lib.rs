@@ -49,7 +49,7 @@ pub fn long() -> bool {
 }
 
 /// The variables that a service under test must not inherit: it runs as on a machine where none is set.
-pub const SERVICE_VARIABLES: [&str; 10] = [
+pub const SERVICE_VARIABLES: [&str; 11] = [
     "DATABASE_PASSWORD_FILE",
     "DATABASE_URL",
     "ONEFOLD_CONFIG",
@@ -57,6 +57,7 @@ pub const SERVICE_VARIABLES: [&str; 10] = [
     "ONEFOLD_FAILPOINTS",
     "ONEFOLD_LISTEN",
     "ONEFOLD_LOG",
+    "ONEFOLD_OPERATIONS_LISTEN",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "RUST_LOG",

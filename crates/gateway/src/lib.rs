@@ -4,6 +4,7 @@
 //! each can be left out, and the desk's guarantees hold without any. What they are made of, in the order in which a request
 //! meets it:
 //!
+//! - [`forwarded`]: where it comes from, if proxies stand in front;
 //! - [`credentials`]: the API key that a request shows;
 //! - [`api_keys`]: whose key it is, remembered for less than a second, and addresses that guess keys;
 //! - [`rate_limit`]: how often a client may ask, altogether and for each route;
@@ -18,6 +19,7 @@ pub mod allowance;
 pub mod api_keys;
 pub mod buckets;
 pub mod credentials;
+pub mod forwarded;
 pub mod layers;
 pub mod rate_limit;
 pub mod repeats;

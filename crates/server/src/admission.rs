@@ -13,6 +13,7 @@ use client::ApiKeyHash;
 use client::store::{KeyHolder, find_key_holder};
 use gateway::allowance::{Allowance, Exceeded};
 use gateway::api_keys::network_of;
+use gateway::forwarded::TrustedProxies;
 use gateway::layers::address_limit::AddressLimitLayer;
 use gateway::layers::authenticate::AuthenticateLayer;
 use gateway::layers::client_limit::ClientLimitLayer;
@@ -37,7 +38,8 @@ pub fn guarded(
     access: Access,
     handler: MethodRouter<AppState>,
 ) -> MethodRouter<AppState> {
-    let api = Words { route: route.into() };
+    let proxies = Arc::new(state.settings.trusted_proxies.clone());
+    let api = Words { route: route.into(), proxies };
     match access {
         Access::Scope(scope) => {
             let keys = state.clone();
@@ -78,6 +80,7 @@ pub fn client_of(extensions: &Extensions) -> Result<Arc<KeyHolder>, Problem> {
 #[derive(Clone)]
 struct Words {
     route: Arc<str>,
+    proxies: Arc<TrustedProxies>,
 }
 
 impl Api<Body> for Words {
@@ -98,7 +101,7 @@ impl Api<Body> for Words {
 
     fn source(&self, request: &Request) -> Option<IpAddr> {
         let ConnectInfo(peer) = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
-        Some(network_of(peer.ip()))
+        Some(network_of(self.proxies.source(peer.ip(), request.headers())))
     }
 
     fn note_client(&self, client: &Arc<KeyHolder>, request: &Request) {
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     fn told(refusal: Refusal<Problem>) -> Problem {
-        Words { route: "POST /v1/orders".into() }.problem(refusal)
+        Words { route: "POST /v1/orders".into(), proxies: Arc::default() }.problem(refusal)
     }
 
     fn exceeded(policy: &'static str) -> Box<Exceeded> {

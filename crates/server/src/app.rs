@@ -14,6 +14,7 @@ use desk::schema::Database;
 use desk::{Clock, Desk};
 use gateway::api_keys::ApiKeys;
 use gateway::buckets::Buckets;
+use gateway::forwarded::TrustedProxies;
 use gateway::rate_limit::RateLimit;
 use gateway::repeats::{self, Repeats};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +24,7 @@ use crate::endpoints::Endpoints;
 use crate::issued_keys::Issuer;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
-use crate::routes;
+use crate::routes::{self, Surface};
 
 /// What can be set about the HTTP side.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,6 +45,8 @@ pub struct HttpSettings {
     pub wrong_keys_per_minute: Option<NonZeroU32>,
     /// How many callbacks may come from an address in a second; no limit unless set.
     pub callbacks_per_second: Option<NonZeroU32>,
+    /// Whose word counts for which address that is.
+    pub trusted_proxies: TrustedProxies,
 }
 
 impl Default for HttpSettings {
@@ -57,6 +60,7 @@ impl Default for HttpSettings {
             api_key_grace: Duration::ZERO,
             wrong_keys_per_minute: NonZeroU32::new(300),
             callbacks_per_second: NonZeroU32::new(500),
+            trusted_proxies: TrustedProxies::default(),
         }
     }
 }
@@ -153,7 +157,7 @@ impl Deref for AppState {
     }
 }
 
-/// The whole API, behind the edge that every request passes.
-pub fn router(state: AppState) -> Router {
-    routes::router(&state).layer(from_fn_with_state(state.clone(), edge::pass)).with_state(state)
+/// The API of a surface, behind the edge that every request passes.
+pub fn router(state: AppState, surface: Surface) -> Router {
+    routes::router(&state, surface).layer(from_fn_with_state(state.clone(), edge::pass)).with_state(state)
 }

@@ -108,6 +108,9 @@ pub struct Options {
     /// Where to listen, as HOST:PORT; port 0 picks a free one
     #[arg(long, global = true, env = "ONEFOLD_LISTEN", value_name = "HOST:PORT", default_value = LISTEN_DEFAULT)]
     pub listen: String,
+    /// Where to serve /readyz and /metrics, as HOST:PORT, in place of --listen
+    #[arg(long, global = true, env = "ONEFOLD_OPERATIONS_LISTEN", value_name = "HOST:PORT")]
+    pub operations_listen: Option<String>,
     /// The PostgreSQL to use, as postgres://USER:PASSWORD@HOST/DATABASE; without it, a private one is run
     #[arg(long, global = true, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database_url: Option<String>,
@@ -137,6 +140,11 @@ impl Options {
     /// Where to listen.
     pub fn listen(&self) -> &str {
         if self.listen.is_empty() { LISTEN_DEFAULT } else { &self.listen }
+    }
+
+    /// Where to serve what is for operators alone, if at an address of its own.
+    pub fn operations_listen(&self) -> Option<&str> {
+        self.operations_listen.as_deref().filter(|address| !address.is_empty())
     }
 
     /// The database's URL. A variable that is set to nothing counts as not set.

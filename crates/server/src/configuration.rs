@@ -10,6 +10,7 @@
 //! - this file: the sections and their keys;
 //! - [`issued_keys`]: the keys that the server makes;
 //! - [`route_limits`]: how often single routes may be asked for;
+//! - [`proxies`]: proxies in front of the service;
 //! - [`repeats`](mod@repeats): the filter for repeats;
 //! - [`secrets`]: secrets that stand here, or in files of their own;
 //! - [`callbacks`]: the endpoints that payment providers call;
@@ -23,6 +24,7 @@ pub mod callbacks;
 pub mod events;
 pub mod file;
 pub mod issued_keys;
+pub mod proxies;
 pub mod repeats;
 pub mod route_limits;
 pub mod secrets;
@@ -53,6 +55,7 @@ use crate::watch::{AuditSettings, FIRST_AUDIT_WITHIN};
 pub use callbacks::CallbackSection;
 pub use events::EventsSection;
 pub use file::ConfigurationError;
+pub use proxies::{ProxyHeader, TrustedProxy};
 pub use repeats::RepeatsSection;
 pub use route_limits::RequestsPerSecond;
 pub use secrets::InlineSecret;
@@ -215,6 +218,10 @@ pub struct HttpSection {
     /// Callbacks that may come from an address per second; 0: as many as it likes.
     #[validate(range(max = 1_000_000))]
     pub callbacks_per_second: u32,
+    /// Networks of proxies that are believed where a request comes from.
+    pub trusted_proxies: Vec<TrustedProxy>,
+    /// In which header they say it.
+    pub proxy_header: ProxyHeader,
 }
 
 /// `[payments]`
@@ -331,6 +338,8 @@ impl Default for HttpSection {
             api_key_grace_s: 0,
             wrong_keys_per_minute: 300,
             callbacks_per_second: 500,
+            trusted_proxies: Vec::new(),
+            proxy_header: ProxyHeader::XForwardedFor,
         }
     }
 }
@@ -416,6 +425,7 @@ impl Configuration {
             api_key_grace: Duration::from_secs(self.http.api_key_grace_s.into()),
             wrong_keys_per_minute: NonZeroU32::new(self.http.wrong_keys_per_minute),
             callbacks_per_second: NonZeroU32::new(self.http.callbacks_per_second),
+            trusted_proxies: self.http.proxy_header.of(&self.http.trusted_proxies),
         }
     }
 

@@ -15,6 +15,9 @@ pub mod reports;
 pub mod skus;
 pub mod transfers;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use axum::Router;
 use axum::extract::Request;
 use axum::handler::Handler;
@@ -88,6 +91,19 @@ pub fn table() -> Vec<Route> {
     ]
 }
 
+/// What an API key has to be good for to ask for an operation, by its name in the records: method and path template. Nothing,
+/// for one that this version does not have or that wants no API key.
+pub fn scope_of(operation: &str) -> Option<Scope> {
+    static SCOPES: LazyLock<HashMap<String, Scope>> = LazyLock::new(|| {
+        let scoped = table().into_iter().filter_map(|Route { method, path, access, .. }| match access {
+            Access::Scope(scope) => Some((format!("{method} {path}"), scope)),
+            Access::Open | Access::Signed => None,
+        });
+        scoped.collect()
+    });
+    SCOPES.get(operation).copied()
+}
+
 /// What Swagger UI's page loads, which the OpenAPI document does not have.
 const DOCS_PATHS: [&str; 2] = ["/docs/", "/docs/{*file}"];
 
@@ -102,15 +118,42 @@ pub fn methods_and_paths() -> Vec<(Method, &'static str)> {
     with_head.collect()
 }
 
-/// The router of [`table`], each route behind the layers that its access asks for. Its own refusals are problems too.
-pub fn router(state: &AppState) -> Router<AppState> {
+/// The router of what [`table`] has for a surface, each route behind the layers that its access asks for. Its own refusals are
+/// problems too.
+pub fn router(state: &AppState, surface: Surface) -> Router<AppState> {
     let mut router = Router::new();
     for Route { method, path, access, handler } in table() {
-        router = router.route(path, guarded(state, &format!("{method} {path}"), access, handler));
+        if surface.has(path) {
+            router = router.route(path, guarded(state, &format!("{method} {path}"), access, handler));
+        }
     }
-    let [root, file] = DOCS_PATHS;
-    router = router.route(root, get(operations::docs::docs)).route(file, get(operations::docs::file));
+    if surface != Surface::Operations {
+        let [root, file] = DOCS_PATHS;
+        router = router.route(root, get(operations::docs::docs)).route(file, get(operations::docs::file));
+    }
     router.fallback(unknown_route).method_not_allowed_fallback(other_method)
+}
+
+/// Which part of the API a listener has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Surface {
+    /// All of it.
+    Whole,
+    /// All but what is for operators alone: that is at another listener.
+    Public,
+    /// What is for operators, and whether the process is up.
+    Operations,
+}
+
+impl Surface {
+    fn has(self, path: &str) -> bool {
+        let is_for_operators = ["/readyz", "/metrics"].contains(&path);
+        match self {
+            Self::Whole => true,
+            Self::Public => !is_for_operators,
+            Self::Operations => is_for_operators || path == "/healthz",
+        }
+    }
 }
 
 /// What an operation needs of whoever asks.

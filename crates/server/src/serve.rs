@@ -41,6 +41,7 @@ use crate::provider_calls::refunding::Refunding;
 use crate::provider_calls::{self, CallSettings};
 use crate::pruning::{self, Kept};
 use crate::render::render;
+use crate::routes::Surface;
 use crate::telemetry::traced_broker::TracedBroker;
 use crate::watch::{self, AuditSettings};
 use crate::webhooks::WebhookSettings;
@@ -59,6 +60,8 @@ const LEAVE_WITHIN: Duration = Duration::from_millis(500);
 pub struct ServerSettings {
     /// Where it serves.
     pub listen: Reserved,
+    /// Where what is for operators alone is served; with everything else, if nowhere of its own.
+    pub operations_listen: Option<Reserved>,
     /// How to connect to the database, as its owner.
     pub database: PgConnectOptions,
     /// Whether to apply the migrations that are missing. If not, a database that lacks some stops the start.
@@ -110,6 +113,7 @@ impl ServerSettings {
     pub fn new(listen: Reserved, database: PgConnectOptions, configuration: &Configuration) -> Self {
         Self {
             listen,
+            operations_listen: None,
             database,
             migrate: true,
             demo: false,
@@ -140,6 +144,7 @@ impl ServerSettings {
 /// the runtime.
 pub struct Server {
     listening: Listening,
+    operations: Option<Listening>,
     desk: Desk,
     database: Database,
     demo: Option<Demo>,
@@ -160,6 +165,7 @@ impl Server {
     pub async fn start(settings: ServerSettings) -> anyhow::Result<Self> {
         let ServerSettings {
             listen,
+            operations_listen,
             database,
             migrate,
             demo,
@@ -231,8 +237,11 @@ impl Server {
         if let Some(settings) = repeats {
             state.open_repeats(settings, &stop)?;
         }
-        let router = app::router(state.clone());
-        let listening = listen.listen(router, &limits)?;
+        let operations = operations_listen
+            .map(|listen| listen.listen(app::router(state.clone(), Surface::Operations), &limits))
+            .transpose()?;
+        let surface = if operations.is_some() { Surface::Public } else { Surface::Whole };
+        let listening = listen.listen(app::router(state.clone(), surface), &limits)?;
         let housekeeping = tokio::spawn(housekeeping::run(database.clone(), clock.clone(), stop.clone()));
         let pruning = tokio::spawn(pruning::run(database.pool().clone(), clock.clone(), kept, stop.clone()));
         let sweeping =
@@ -265,6 +274,7 @@ impl Server {
         });
         Ok(Self {
             listening,
+            operations,
             desk,
             database,
             demo,
@@ -284,6 +294,11 @@ impl Server {
     /// Where requests are served.
     pub fn address(&self) -> SocketAddr {
         self.listening.address()
+    }
+
+    /// Where what is for operators alone is served, if that is at an address of its own.
+    pub fn operations_address(&self) -> Option<SocketAddr> {
+        self.operations.as_ref().map(Listening::address)
     }
 
     /// The desk behind the HTTP surface.
@@ -339,6 +354,10 @@ impl Server {
         self.sweeping.abort();
         // Whoever has not answered yet is asked again at the payment's next turn.
         self.calling.abort();
+        // Last of what listens, so that it can be watched until then. Who asks at this moment is not answered.
+        if let Some(operations) = self.operations {
+            operations.stop_accepting().await.cut().await;
+        }
         // It writes nothing.
         self.watching.abort();
         // What it has not deleted is deleted later.

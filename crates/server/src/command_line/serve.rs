@@ -30,12 +30,17 @@ const RESTART_GIVEN_UP_AFTER: Duration = Duration::from_secs(4);
 pub async fn run(options: &Options, configuration: &Configuration) -> anyhow::Result<()> {
     let stop = signals::first_signal()?;
     let listen = listen::reserve(options.listen()).await?;
+    let operations_listen = match options.operations_listen() {
+        Some(address) => Some(listen::reserve(address).await.context("--operations-listen")?),
+        None => None,
+    };
     // Before a database is started: an endpoint that could take a forgery for a callback stops the start.
     let endpoints = configuration.callback_endpoints()?;
     endpoints::refuse_unsafe(&endpoints, !listen.is_loopback())?;
     let Some(database) = open(options, configuration, &stop).await? else { return Ok(()) };
 
-    let served = serve(options, configuration, (listen, endpoints), &database, &stop).await;
+    let served =
+        serve(options, configuration, (listen, operations_listen, endpoints), &database, &stop).await;
     let stopped_at = served.as_ref().map_or_else(|_| Instant::now(), |stopped_at| *stopped_at);
     match timeout_at(stopped_at + STOP_WITHIN, database.close()).await {
         Ok(closed) => served.and(closed),
@@ -69,7 +74,7 @@ async fn open(
 async fn serve(
     options: &Options,
     configuration: &Configuration,
-    (listen, endpoints): (Reserved, Vec<Endpoint>),
+    (listen, operations_listen, endpoints): (Reserved, Option<Reserved>, Vec<Endpoint>),
     database: &OpenDatabase,
     stop: &CancellationToken,
 ) -> anyhow::Result<Instant> {
@@ -79,6 +84,7 @@ async fn serve(
         false => None,
     };
     let settings = ServerSettings {
+        operations_listen,
         migrate: !options.no_migrate,
         demo,
         endpoints,
@@ -97,6 +103,9 @@ async fn serve(
     let address = server.address();
     if let Err(error) = print_line(&format!("listening on http://{address}")) {
         tracing::warn!("listening on http://{address}, and {error:#}");
+    }
+    if let Some(address) = server.operations_address() {
+        tracing::info!("operators are served on http://{address}");
     }
     let demo_is_usable =
         matches!(server.demo(), Some(Demo::Added | Demo::Kept)) && address.ip().is_loopback();

@@ -40,6 +40,7 @@ fn a_flag_works_before_and_after_its_command() {
 fn a_value_that_is_empty_counts_as_not_given() {
     let options = parse(&["--listen", "", "--database-url", "", "--data-dir", "", "--config", ""]).options;
     assert_eq!(options.listen(), LISTEN_DEFAULT);
+    assert_eq!(parse(&["--operations-listen", ""]).options.operations_listen(), None);
     assert_eq!(options.database_url(), None);
     assert_eq!(options.data_dir(), None);
     assert_eq!(options.configuration().unwrap(), Configuration::default());

@@ -158,3 +158,22 @@ fn a_file_that_is_not_there_is_named() {
     let error = Configuration::read(Path::new("no/such/onefold.toml")).unwrap_err().to_string();
     assert!(error.starts_with("cannot read the configuration file no/such/onefold.toml: "), "{error}");
 }
+
+#[test]
+fn a_proxy_that_is_no_network_stops_the_start_with_the_reason() {
+    for (proxy, reason) in [
+        ("10.0.0.1/8", "10.0.0.1/8 is not a whole network; is 10.0.0.0/8 meant?"),
+        ("0.0.0.0/0", "every address"),
+        ("proxy.local", "neither an address nor a network"),
+    ] {
+        let told = sentence(&format!("[http]\ntrusted_proxies = [\"{proxy}\"]\n"));
+        assert!(told.starts_with("onefold.toml, line 2: ") && told.contains(reason), "{told}");
+    }
+    let told = sentence("[http]\nproxy_header = \"x-real-ip\"\n");
+    assert!(told.contains("x-forwarded-for") && told.contains("forwarded"), "{told}");
+    let read =
+        parse("[http]\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\nproxy_header = \"forwarded\"\n").unwrap();
+    let proxies = read.http_settings().trusted_proxies;
+    assert_eq!(proxies.networks.len(), 2);
+    assert_eq!(proxies.header, gateway::forwarded::ForwardedHeader::Forwarded);
+}

@@ -4,6 +4,7 @@ pub mod issue;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use client::Scopes;
 use desk::LookedUp;
 use idempotency::{Key, Name, Record};
 use serde::Serialize;
@@ -11,11 +12,13 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::accounts::time;
+use crate::admission::client_of;
 use crate::app::AppState;
 use crate::look_up::look_up;
 use crate::path::not_found;
 use crate::problem::Problem;
 use crate::reading::{Reading, ok};
+use crate::routes;
 
 /// What is known under a key. While the first request runs, most of it is null.
 #[derive(Serialize, ToSchema, Debug)]
@@ -34,7 +37,7 @@ pub struct IdempotencyKeyBody {
     /// What was asked for: method and path template.
     #[schema(required)]
     operation: Option<String>,
-    /// The path of what was made or changed.
+    /// The path of what was made or changed; null for an API key that is not good for the operation.
     #[schema(required)]
     resource: Option<String>,
     /// How often the operation was run: 0 while it runs for the first time.
@@ -59,25 +62,31 @@ pub struct IdempotencyKeyBody {
 pub struct RecordedResponseBody {
     /// Its status code.
     status: u16,
-    /// Its body.
-    #[schema(value_type = Object)]
-    body: Box<RawValue>,
+    /// Its body; null for an API key that is not good for the operation.
+    #[schema(required, value_type = Option<Object>)]
+    body: Option<Box<RawValue>>,
 }
 
 impl IdempotencyKeyBody {
-    fn finished(record: Record) -> Self {
+    /// What was answered is told to an API key that could have had the answer itself. `keys:read` alone says how it ended, and
+    /// not what of.
+    fn finished(record: Record, scopes: &Scopes) -> Self {
+        let is_told = match routes::scope_of(&record.operation) {
+            Some(scope) => scopes.allow(scope),
+            None => *scopes == Scopes::All,
+        };
         Self {
             key: record.name.key.as_str().to_owned(),
             status: record.status.as_str(),
             operation: Some(record.operation),
-            resource: record.resource,
+            resource: record.resource.filter(|_| is_told),
             attempts: record.attempts,
             first_seen_at: Some(time(record.first_seen_at)),
             completed_at: Some(time(record.completed_at)),
             expires_at: Some(time(record.expires_at)),
             response: Some(RecordedResponseBody {
                 status: record.answer.status,
-                body: json_of(&record.answer.body),
+                body: is_told.then(|| json_of(&record.answer.body)),
             }),
         }
     }
@@ -91,7 +100,8 @@ fn json_of(body: &[u8]) -> Box<RawValue> {
 /// Ask what became of a key
 ///
 /// For a client that was told 409, or nothing at all. 404 says that no record is committed and nothing is running; it is
-/// no promise that an answer lost earlier had no effect once the retention is over.
+/// no promise that an answer lost earlier had no effect once the retention is over. What was made and what was answered is told
+/// to an API key that is good for the operation as well.
 #[utoipa::path(
     get, path = "/v1/idempotency-keys/{key}", tag = "idempotency",
     responses((status = 200, description = "What is known.", body = IdempotencyKeyBody))
@@ -100,12 +110,13 @@ pub async fn get_idempotency_key(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, Problem> {
+    let asks = client_of(request.extensions())?;
     let Reading::<Key> { client_id, path: key, .. } = Reading::read(request).await?;
     let name = Name { client_id, key };
     let looked_up = look_up(state.database.pool(), || state.desk.look_up(&name)).await?;
     let body = match looked_up {
         LookedUp::Unknown => return Err(not_found()),
-        LookedUp::Finished(record) => IdempotencyKeyBody::finished(*record),
+        LookedUp::Finished(record) => IdempotencyKeyBody::finished(*record, &asks.scopes),
         LookedUp::InProgress { operation, first_seen_at } => IdempotencyKeyBody {
             key: name.key.as_str().to_owned(),
             status: "in_progress",
