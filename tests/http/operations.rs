@@ -107,6 +107,15 @@ async fn what_is_for_operators_alone_can_be_served_where_nobody_else_comes() -> 
 }
 
 #[tokio::test]
+async fn a_server_that_is_to_count_nothing_works_and_has_no_metrics() -> anyhow::Result<()> {
+    let server = TestServer::start_with(new_database().await?, |settings| settings.metrics = false).await?;
+    expect::created(&server.demo.order("uncounted", "1.00").await?);
+    expect::problem(&server.anonymous().get("/metrics").await?, 404, "not-found");
+    expect::ok(&server.anonymous().get("/readyz").await?);
+    Ok(())
+}
+
+#[tokio::test]
 async fn metrics_count_requests_by_route_and_never_by_id() -> anyhow::Result<()> {
     let server = TestServer::start().await?;
     expect::created(&server.demo.order("metrics-key", "1.00").await?);

@@ -263,9 +263,7 @@ impl Desk {
         let job =
             Job::new(request, traceparent.map(str::to_owned), Ids::beginning_with(new_id()), now, ticket);
         match lanes[lane].try_send(job) {
-            Ok(()) => {
-                self.0.metrics.queued.inc();
-            }
+            Ok(()) => self.0.metrics.queued(),
             Err(TrySendError::Full(job)) => job.answer(Answered::Overloaded),
             Err(TrySendError::Closed(job)) => job.answer(Answered::Unavailable),
         }

@@ -148,6 +148,7 @@ impl DeliveryLabel {
 /// What the desk counts. Cheap to clone; all clones count together.
 #[derive(Clone, Debug)]
 pub struct Metrics {
+    is_recorded: bool,
     /// Requests by what became of their key.
     pub keys: Family<KeyLabel, Counter>,
     /// Those of `keys` by number, so that a request takes no lock to be counted.
@@ -197,6 +198,7 @@ impl Default for Metrics {
             drop(retries.get_or_create(&depth(tries)));
         }
         Self {
+            is_recorded: true,
             keys_by_number: KeyOutcome::ALL
                 .map(|outcome| keys.get_or_create_owned(&KeyLabel { outcome: outcome.as_str() })),
             keys,
@@ -220,6 +222,16 @@ impl Default for Metrics {
 }
 
 impl Metrics {
+    /// Counts nothing of what each request and each batch does: to measure what counting costs.
+    pub fn unrecorded() -> Self {
+        Self { is_recorded: false, ..Self::default() }
+    }
+
+    /// Whether it counts.
+    pub fn is_recorded(&self) -> bool {
+        self.is_recorded
+    }
+
     /// Adds all of them to a registry.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("idempotency", "Requests by what became of their key", self.keys.clone());
@@ -270,11 +282,23 @@ impl Metrics {
 
     /// Counts what became of a request under its key.
     pub fn key(&self, outcome: KeyOutcome) {
-        self.keys_by_number[outcome as usize].inc();
+        if self.is_recorded {
+            self.keys_by_number[outcome as usize].inc();
+        }
+    }
+
+    /// Counts a command that a lane has in its queue.
+    pub fn queued(&self) {
+        if self.is_recorded {
+            self.queued.inc();
+        }
     }
 
     /// Counts a batch that a lane has taken out of its queue.
     pub fn batch_taken(&self, commands: usize, waited: Duration) {
+        if !self.is_recorded {
+            return;
+        }
         self.queue_wait_seconds.observe(waited.as_secs_f64());
         self.queued.dec_by(i64::try_from(commands).unwrap_or(i64::MAX));
         self.batch_size.observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
@@ -282,18 +306,24 @@ impl Metrics {
 
     /// Counts what a provider told of, once it is committed.
     pub fn delivered(&self, delivery: &DeliveryRecord) {
-        let label = DeliveryLabel::of(delivery.provider, delivery.decision, delivery.effect);
-        self.deliveries.get_or_create(&label).inc();
+        if self.is_recorded {
+            let label = DeliveryLabel::of(delivery.provider, delivery.decision, delivery.effect);
+            self.deliveries.get_or_create(&label).inc();
+        }
     }
 
     /// Counts how long a batch took.
     pub fn batch_ended(&self, took: Duration) {
-        self.batch_seconds.observe(took.as_secs_f64());
+        if self.is_recorded {
+            self.batch_seconds.observe(took.as_secs_f64());
+        }
     }
 
     /// Counts how long a phase of a transaction took.
     pub fn phase_ended(&self, phase: Phase, took: Duration) {
-        self.phases_by_number[phase as usize].observe(took.as_secs_f64());
+        if self.is_recorded {
+            self.phases_by_number[phase as usize].observe(took.as_secs_f64());
+        }
     }
 
     /// Counts that a batch that was tried so often is tried once more.

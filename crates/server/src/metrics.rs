@@ -137,7 +137,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counts for this server, beside what its desk counts.
+    /// Counts for this server, beside what its desk counts; what each request does, only if the desk does so too.
     pub fn new(desk: &desk::Metrics, lag: Arc<Lag>, consumers: Consumers) -> Self {
         let new_histogram: fn() -> Histogram = || Histogram::new(DURATION_BUCKETS_S);
         let metrics = Self {
@@ -148,7 +148,7 @@ impl Metrics {
             callbacks: Family::default(),
             provider_requests: Family::default(),
             issued_keys: Family::default(),
-            repeats: gateway::repeats::counted::Counted::default(),
+            repeats: gateway::repeats::counted::Counted::default().recorded(desk.is_recorded()),
             pool: Family::default(),
             alerts_open: Family::default(),
             books: Arc::default(),
@@ -208,6 +208,11 @@ impl Metrics {
         registry.register_collector(Box::new(Arc::clone(&self.books)));
         registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         self
+    }
+
+    /// Whether anything is counted, so that there is something to read.
+    pub fn is_recorded(&self) -> bool {
+        self.desk.is_recorded()
     }
 
     /// What the filter for repeats counts.

@@ -64,6 +64,9 @@ impl Operation {
 
     /// Counts an answered request.
     pub fn answered(&self, metrics: &Metrics, status: u16, slug: &'static str, duration: Duration) {
+        if !metrics.is_recorded() {
+            return;
+        }
         let durations = self.durations.get_or_init(|| metrics.durations(&self.name));
         durations.observe(duration.as_secs_f64());
         let is_it =

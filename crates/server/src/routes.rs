@@ -83,7 +83,7 @@ pub fn table() -> Vec<Route> {
         Route::get("/v1/idempotency-keys/{key}", Needs(KeysRead), idempotency_keys::get_idempotency_key),
         Route::get("/healthz", Open, operations::healthz::healthz),
         Route::get("/readyz", Open, operations::readyz::readyz),
-        Route::get("/metrics", Open, operations::metrics::metrics),
+        Route::get(METRICS, Open, operations::metrics::metrics),
         Route::get("/openapi.json", Open, operations::openapi_json::openapi_json),
         Route::get("/docs", Open, operations::docs::docs),
         Route::get("/problems", Open, operations::problems::problems),
@@ -104,6 +104,9 @@ pub fn scope_of(operation: &str) -> Option<Scope> {
     SCOPES.get(operation).copied()
 }
 
+/// Where what is counted is read, if anything is.
+const METRICS: &str = "/metrics";
+
 /// What Swagger UI's page loads, which the OpenAPI document does not have.
 const DOCS_PATHS: [&str; 2] = ["/docs/", "/docs/{*file}"];
 
@@ -123,7 +126,7 @@ pub fn methods_and_paths() -> Vec<(Method, &'static str)> {
 pub fn router(state: &AppState, surface: Surface) -> Router<AppState> {
     let mut router = Router::new();
     for Route { method, path, access, handler } in table() {
-        if surface.has(path) {
+        if surface.has(path) && (path != METRICS || state.metrics.is_recorded()) {
             router = router.route(path, guarded(state, &format!("{method} {path}"), access, handler));
         }
     }
@@ -147,7 +150,7 @@ pub enum Surface {
 
 impl Surface {
     fn has(self, path: &str) -> bool {
-        let is_for_operators = ["/readyz", "/metrics"].contains(&path);
+        let is_for_operators = ["/readyz", METRICS].contains(&path);
         match self {
             Self::Whole => true,
             Self::Public => !is_for_operators,

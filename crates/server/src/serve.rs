@@ -88,6 +88,8 @@ pub struct ServerSettings {
     pub sweep: SweepSettings,
     /// When the books are audited.
     pub audit: AuditSettings,
+    /// Whether anything is counted.
+    pub metrics: bool,
     /// Whether events are published from here.
     pub relays: bool,
     /// Where events are published.
@@ -127,6 +129,7 @@ impl ServerSettings {
             repeats: None,
             sweep: configuration.sweep_settings(),
             audit: configuration.audit_settings(),
+            metrics: configuration.telemetry.metrics,
             relays: configuration.events.relay,
             broker: configuration.events.broker.clone(),
             events_kept: configuration.events_kept(),
@@ -179,6 +182,7 @@ impl Server {
             repeats,
             sweep,
             audit,
+            metrics,
             relays,
             broker,
             events_kept,
@@ -214,7 +218,7 @@ impl Server {
         let endpoints = Endpoints::open(endpoints, database.pool()).await?;
         let issuer = Issuer::open(issuing, demo_is_usable, database.pool()).await?;
 
-        let metrics = Metrics::default();
+        let metrics = if metrics { Metrics::default() } else { Metrics::unrecorded() };
         let lag = Arc::new(Lag::default());
         let names: Vec<&str> = consumers.iter().map(|consumer| consumer.name()).collect();
         let broker = broker.broker(&names, events_kept.to_std().unwrap_or_default())?;

@@ -42,6 +42,9 @@ pub async fn run(state: AppState, settings: AuditSettings, stop: CancellationTok
 }
 
 async fn count(state: &AppState) {
+    if !state.metrics.is_recorded() {
+        return std::future::pending().await;
+    }
     loop {
         if let Err(error) = count_once(state).await {
             tracing::debug!(%error, "cannot count what waits now");

@@ -107,6 +107,7 @@ const SECONDS: [f64; 12] =
 /// The counters. Cheap to clone; all clones are one.
 #[derive(Clone, Debug)]
 pub struct Counted {
+    is_recorded: bool,
     asked: Family<OutcomeLabel, Counter>,
     seconds: Histogram,
     noted: Family<OutcomeLabel, Counter>,
@@ -126,11 +127,17 @@ impl Default for Counted {
         for outcome in Announced::ALL {
             drop(announced.get_or_create(&outcome.label()));
         }
-        Self { asked, seconds: Histogram::new(SECONDS), noted, announced }
+        Self { is_recorded: true, asked, seconds: Histogram::new(SECONDS), noted, announced }
     }
 }
 
 impl Counted {
+    /// Counts, or not: to measure what counting costs.
+    #[must_use]
+    pub fn recorded(self, is_recorded: bool) -> Self {
+        Self { is_recorded, ..self }
+    }
+
     /// Makes them known.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
@@ -158,18 +165,25 @@ impl Counted {
 
     /// Counts a request.
     pub fn asked(&self, outcome: Outcome, delay: Duration) {
+        if !self.is_recorded {
+            return;
+        }
         self.asked.get_or_create(&OutcomeLabel { outcome: outcome.word() }).inc();
         self.seconds.observe(delay.as_secs_f64());
     }
 
     /// Counts what was to be noted.
     pub fn noted(&self, noted: Noted, count: usize) {
-        self.noted.get_or_create(&OutcomeLabel { outcome: noted.word() }).inc_by(count as u64);
+        if self.is_recorded {
+            self.noted.get_or_create(&OutcomeLabel { outcome: noted.word() }).inc_by(count as u64);
+        }
     }
 
     /// Counts a message in which a server tells of names.
     pub fn announced(&self, announced: Announced) {
-        self.announced.get_or_create(&announced.label()).inc();
+        if self.is_recorded {
+            self.announced.get_or_create(&announced.label()).inc();
+        }
     }
 
     /// How many of these there were.
