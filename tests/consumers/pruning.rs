@@ -52,8 +52,7 @@ async fn left(pool: &PgPool) -> anyhow::Result<Vec<(String, i64)>> {
 #[tokio::test]
 async fn what_nobody_has_seen_to_is_kept_for_its_time_and_then_deleted() -> anyhow::Result<()> {
     let stage = Stage::at(NOON.parse()?).await?;
-    let mut owner =
-        sqlx::PgPool::connect_with(stage.database.owner_options().clone()).await?.acquire().await?;
+    let mut owner = PgPool::connect_with(stage.database.owner_options().clone()).await?.acquire().await?;
     let a_client = "INSERT INTO clients (client_id, name, created_at) VALUES ($1, 'shop', now())";
     sqlx::query(a_client).bind(client()).execute(&mut *owner).await?;
     let pool = stage.database.pool();

@@ -84,7 +84,7 @@ async fn what_is_for_operators_alone_can_be_served_where_nobody_else_comes() -> 
     let server =
         TestServer::start_with(new_database().await?, |settings| settings.operations_listen = Some(apart))
             .await?;
-    let operations = server.server.operations_address().expect("it listens there");
+    let operations = server.server().operations_address().expect("it listens there");
     let operators = server.demo.at(&format!("http://{operations}"));
     for path in ["/healthz", "/readyz", "/metrics"] {
         assert_eq!(operators.get(path).await?.status, 200, "{path}");
@@ -101,7 +101,7 @@ async fn what_is_for_operators_alone_can_be_served_where_nobody_else_comes() -> 
     expect::created(&server.demo.order("served", "1.00").await?);
     let text = String::from_utf8(operators.get("/metrics").await?.bytes)?;
     assert!(text.contains("POST /v1/orders"), "both are one server: {text}");
-    server.server.shutdown().await;
+    server.shutdown().await;
     assert!(operators.get("/healthz").await.is_err(), "nobody listens any more");
     Ok(())
 }
@@ -185,7 +185,7 @@ async fn the_first_audit_does_not_wait_for_the_second() -> anyhow::Result<()> {
 async fn books_that_cannot_be_audited_are_not_said_to_be_right() -> anyhow::Result<()> {
     let database = new_database().await?;
     let pool = sqlx::PgPool::connect_with(database.clone()).await?;
-    sqlx::query("ALTER TABLE hold_captures RENAME TO hold_captures_away").execute(&pool).await?;
+    sqlx::query("ALTER TABLE hold_captures RENAME COLUMN amount TO amount_away").execute(&pool).await?;
     let server = TestServer::start_with(database, |settings| {
         settings.audit.every = Some(Duration::from_millis(100));
     })
