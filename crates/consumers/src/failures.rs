@@ -69,7 +69,9 @@ mod tests {
     fn events_that_fail_once_each_do_not_fill_the_memory() {
         let failures = Failures::default();
         assert_eq!([1, 2].map(|_| failures.count(CONSUMER, event(0))), [1, 2]);
-        (1..2 * EVENTS_MAX).for_each(|number| drop(failures.count(CONSUMER, event(number))));
+        for number in 1..2 * EVENTS_MAX {
+            failures.count(CONSUMER, event(number));
+        }
         assert_eq!(failures.counts().len(), EVENTS_MAX);
         assert_eq!(failures.count(CONSUMER, event(0)), 3, "what fails again and again is not forgotten");
     }
