@@ -312,6 +312,16 @@ impl Desk {
         Ok(Some(answered))
     }
 
+    /// Answers a repeat whose answer this process remembers, without asking the database: for whoever would have to look
+    /// something up to make the command of a first request. `None`, if it remembers nothing, and for another request under
+    /// the name: of that, what else is wrong may have to be told first, and [`Desk::submit`] knows it as well.
+    pub fn replay(&self, name: &Name, fingerprint: Fingerprint) -> Option<Answered> {
+        let Recollection::Replay { answer, .. } = self.recall(name, fingerprint)? else { return None };
+        let answered = Answered::Replayed(answer);
+        self.count(&answered);
+        Some(answered)
+    }
+
     /// What this process remembers of a name, without asking the database: for whoever tells other processes of it, or asks
     /// them. Nothing, if it remembers nothing, if the record may be deleted already, or if what it says may change.
     pub fn recall(&self, name: &Name, fingerprint: Fingerprint) -> Option<Recollection> {

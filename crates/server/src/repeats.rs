@@ -5,19 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use desk::Answered;
 use desk::remembered::Recollection;
+use desk::{Answered, Command};
+use futures::future::BoxFuture;
 use gateway::layers::repeat_filter::{self, RepeatFilterLayer};
 use idempotency::{Answer, Fingerprint, Name};
 
 use crate::access_log::Facts;
 use crate::app::AppState;
+use crate::problem::Problem;
 
 /// A request on its way to the desk.
-#[derive(Debug)]
+#[expect(missing_debug_implementations, reason = "what is still looked up has nothing to show")]
 pub struct Effect {
-    /// What is asked for, under which name.
-    pub request: desk::Request,
+    /// The name under which it happens once.
+    pub name: Name,
+    /// What is asked for, as far as repeats are told from reuses by it.
+    pub fingerprint: Fingerprint,
+    /// Method and path template.
+    pub operation: &'static str,
+    /// What is asked for.
+    pub wanted: Wanted,
     /// How long it would wait for the first one's answer.
     pub wait: Option<Duration>,
     /// What is known of the request.
@@ -26,12 +34,24 @@ pub struct Effect {
 
 impl repeat_filter::Effect for Effect {
     fn name(&self) -> &Name {
-        &self.request.name
+        &self.name
     }
 
     fn fingerprint(&self) -> Fingerprint {
-        self.request.fingerprint
+        self.fingerprint
     }
+}
+
+/// What is asked for, as far as it is known before anybody has looked for an earlier answer. A repeat gets that answer
+/// whatever this is, and without the database where some server remembers it: so nothing is looked up before.
+#[expect(missing_debug_implementations, reason = "what is still looked up has nothing to show")]
+pub enum Wanted {
+    /// This.
+    Command(Command),
+    /// Something on what is there already, which is looked up first.
+    LookedUp(BoxFuture<'static, Result<Command, Problem>>),
+    /// Something that this server, as it is configured now, could not do. It may have been done before.
+    Undoable(Problem),
 }
 
 /// What became of it.

@@ -1,5 +1,6 @@
 //! A request that would have an effect, from its first header to its answer. Every `POST` comes this way.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use crate::look_up::look_up;
 use crate::metrics::IssuedKey;
 use crate::path::{self, Named};
 use crate::problem::{self, Problem, Slug};
-use crate::repeats::{self, Effect, Told};
+use crate::repeats::{self, Effect, Told, Wanted};
 use crate::telemetry::traces;
 
 /// Says that an answer is that of an earlier request under the same key.
@@ -139,24 +140,6 @@ impl Asker {
         &self.client.key_id
     }
 
-    /// What the request is answered if its key was used before, without running anything: for a request that this server,
-    /// as it is configured now, could not run. `None`: the key is free.
-    ///
-    /// # Errors
-    ///
-    /// That the key is another request's, or still in use; `unavailable`, if the database does not say.
-    pub async fn answered_before(
-        &self,
-        state: &AppState,
-        meaning: Meaning,
-    ) -> Result<Option<Response>, Problem> {
-        let name = Name { client_id: self.client.client_id, key: self.key.clone() };
-        let fingerprint = meaning.fingerprint();
-        let answered =
-            look_up(state.database.pool(), || state.desk.answered_before(&name, fingerprint)).await?;
-        answered.map(respond).transpose()
-    }
-
     /// Asks the desk for an effect, and answers what it answers. `meaning` must say all that `command` does.
     ///
     /// # Errors
@@ -170,10 +153,43 @@ impl Asker {
         meaning: Meaning,
         command: Command,
     ) -> Result<Response, Problem> {
-        Ok(self.submit_and_read(state, operation, meaning, command).await?.1)
+        Ok(self.ask(state, operation, meaning, Wanted::Command(command)).await?.1)
     }
 
-    /// The same, and besides the response the stored answer's body, if there is one.
+    /// The same of a command that takes a look into the books to make. `meaning` must not depend on what is found there:
+    /// a repeat whose answer is remembered gets it without that look, and so without the database.
+    ///
+    /// # Errors
+    ///
+    /// As [`Asker::submit`], and those of `command`. Another request under a used key is told what the look-up finds wrong
+    /// with it, as it would be under a free one, and only then that the key is used.
+    pub async fn submit_looked_up(
+        self,
+        state: &AppState,
+        operation: &'static str,
+        meaning: Meaning,
+        command: impl Future<Output = Result<Command, Problem>> + Send + 'static,
+    ) -> Result<Response, Problem> {
+        Ok(self.ask(state, operation, meaning, Wanted::LookedUp(Box::pin(command))).await?.1)
+    }
+
+    /// Answers a request that this server, as it is configured now, could not run: as before, if its key was used before.
+    ///
+    /// # Errors
+    ///
+    /// `problem`, if the key is free; that the key is another request's, or still in use; `unavailable`, if the database does
+    /// not say.
+    pub async fn refuse_unless_answered(
+        self,
+        state: &AppState,
+        operation: &'static str,
+        meaning: Meaning,
+        problem: Problem,
+    ) -> Result<Response, Problem> {
+        Ok(self.ask(state, operation, meaning, Wanted::Undoable(problem)).await?.1)
+    }
+
+    /// As [`Asker::submit`], and besides the response the stored answer's body, if there is one.
     ///
     /// # Errors
     ///
@@ -185,19 +201,30 @@ impl Asker {
         meaning: Meaning,
         command: Command,
     ) -> Result<(Option<Bytes>, Response), Problem> {
-        let request = desk::Request {
+        self.ask(state, operation, meaning, Wanted::Command(command)).await
+    }
+
+    async fn ask(
+        self,
+        state: &AppState,
+        operation: &'static str,
+        meaning: Meaning,
+        wanted: Wanted,
+    ) -> Result<(Option<Bytes>, Response), Problem> {
+        let wait = self.wait;
+        let effect = Effect {
             name: Name { client_id: self.client.client_id, key: self.key },
             fingerprint: meaning.fingerprint(),
             operation,
-            command,
-            request_id: self.facts.request_id().to_owned(),
+            wanted,
+            wait,
+            facts: self.facts,
         };
-        let (wait, facts) = (self.wait, self.facts);
         let state = state.clone();
         let filter = repeats::filter(&state);
         let desk = service_fn(move |effect: Effect| ask_the_desk(state.clone(), effect));
         let door = ServiceBuilder::new().option_layer(filter).service(desk);
-        let told = door.oneshot(Effect { request, wait, facts }).await?;
+        let told = door.oneshot(effect).await?;
 
         let body = match &told.answered {
             Answered::Ran(answer) | Answered::Replayed(answer) => Some(answer.body.clone()),
@@ -213,10 +240,25 @@ impl Asker {
     }
 }
 
-/// The desk, and in front of it whether the key may begin anything.
+/// The desk, and in front of it what can be answered from memory, whether the key may begin anything, and the look-up that
+/// a command may need: in this order, so that a repeat of what is remembered needs no database.
 async fn ask_the_desk(state: AppState, effect: Effect) -> Result<Told, Problem> {
-    let Effect { request, wait, facts } = effect;
-    let standing = admit_key(&state, &request.name).await?;
+    let Effect { name, fingerprint, operation, wanted, wait, facts } = effect;
+    if let Some(answered) = traces::replay(&state.desk, operation, &name, fingerprint) {
+        return Ok(Told { answered, waited: false });
+    }
+    let standing = admit_key(&state, &name).await?;
+    let command = match wanted {
+        Wanted::Command(command) => command,
+        Wanted::LookedUp(command) => command.await?,
+        Wanted::Undoable(problem) => {
+            let pool = state.database.pool();
+            let answered = look_up(pool, || state.desk.answered_before(&name, fingerprint)).await?;
+            return Ok(Told { answered: answered.ok_or(problem)?, waited: false });
+        }
+    };
+    let request_id = facts.request_id().to_owned();
+    let request = desk::Request { name, fingerprint, operation, command, request_id };
     facts.note_submitted();
     let reply = traces::submit(&state.desk, request, wait).await;
     if standing != Standing::NotIssued && matches!(reply.answered, Answered::Ran(_)) {

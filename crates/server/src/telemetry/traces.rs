@@ -13,6 +13,7 @@ use std::time::Duration;
 use desk::{Answered, Desk, Reply};
 use events::Message;
 use http::{HeaderMap, HeaderName};
+use idempotency::{Fingerprint, Name};
 use notifications::WebhookDelivery;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::TraceContextExt;
@@ -138,19 +139,35 @@ pub fn failed(span: &Span) {
     span.record("otel.status_code", "error");
 }
 
+/// What the desk remembers that a repeat was answered, with a span as if it had been asked.
+pub fn replay(
+    desk: &Desk,
+    operation: &'static str,
+    name: &Name,
+    fingerprint: Fingerprint,
+) -> Option<Answered> {
+    let answered = desk.replay(name, fingerprint)?;
+    of_desk(operation).record("onefold.answered", word_of(&answered));
+    Some(answered)
+}
+
 /// Asks the desk for an effect, in a span of its own, which the events that follow carry on.
 pub async fn submit(desk: &Desk, request: desk::Request, wait: Option<Duration>) -> Reply {
-    let span = info_span!(
-        target: TARGET,
-        "desk",
-        otel.kind = "internal",
-        onefold.operation = request.operation,
-        onefold.answered = Empty,
-    );
+    let span = of_desk(request.operation);
     let traceparent = span.in_scope(traceparent);
     let reply = desk.submit_in(traceparent.as_deref(), request, wait).instrument(span.clone()).await;
     span.record("onefold.answered", word_of(&reply.answered));
     reply
+}
+
+fn of_desk(operation: &'static str) -> Span {
+    info_span!(
+        target: TARGET,
+        "desk",
+        otel.kind = "internal",
+        onefold.operation = operation,
+        onefold.answered = Empty,
+    )
 }
 
 fn word_of(answered: &Answered) -> &'static str {

@@ -25,12 +25,15 @@ const OPERATION: &str = "POST /v1/holds/{id}/capture";
 pub async fn capture_hold(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let submission = Submission::<HoldId, CaptureBody>::read(&state, request).await?;
     let Submission { path: hold_id, body, asker } = submission;
-    let hold = find(&state, asker.client_id(), hold_id).await?;
     let meaning = body.describe(Meaning::of(OPERATION).path("id", &hold_id.to_string()));
-    let command = Command::CaptureHold {
-        hold_id,
-        account_id: hold.as_ref().map(|hold| hold.account_id),
-        terms: body.terms(hold.map(|hold| hold.amount.currency()))?,
+    let (books, client_id) = (state.clone(), asker.client_id());
+    let command = async move {
+        let hold = find(&books, client_id, hold_id).await?;
+        Ok(Command::CaptureHold {
+            hold_id,
+            account_id: hold.as_ref().map(|hold| hold.account_id),
+            terms: body.terms(hold.map(|hold| hold.amount.currency()))?,
+        })
     };
-    asker.submit(&state, OPERATION, meaning, command).await
+    asker.submit_looked_up(&state, OPERATION, meaning, command).await
 }

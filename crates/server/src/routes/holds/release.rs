@@ -24,8 +24,11 @@ const OPERATION: &str = "POST /v1/holds/{id}/release";
 pub async fn release_hold(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let submission = Submission::<HoldId, NoBody>::read(&state, request).await?;
     let Submission { path: hold_id, body: NoBody, asker } = submission;
-    let hold = find(&state, asker.client_id(), hold_id).await?;
     let meaning = Meaning::of(OPERATION).path("id", &hold_id.to_string());
-    let command = Command::ReleaseHold { hold_id, account_id: hold.map(|hold| hold.account_id) };
-    asker.submit(&state, OPERATION, meaning, command).await
+    let (books, client_id) = (state.clone(), asker.client_id());
+    let command = async move {
+        let hold = find(&books, client_id, hold_id).await?;
+        Ok(Command::ReleaseHold { hold_id, account_id: hold.map(|hold| hold.account_id) })
+    };
+    asker.submit_looked_up(&state, OPERATION, meaning, command).await
 }

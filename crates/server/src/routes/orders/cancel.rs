@@ -25,8 +25,11 @@ const OPERATION: &str = "POST /v1/orders/{id}/cancel";
 pub async fn cancel_order(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let submission = Submission::<OrderId, NoBody>::read(&state, request).await?;
     let Submission { path: order_id, body: NoBody, asker } = submission;
-    let order = find(&state, asker.client_id(), order_id).await?;
     let meaning = Meaning::of(OPERATION).path("id", &order_id.to_string());
-    let command = Command::CancelOrder { order_id, account_id: order.map(|order| order.account_id) };
-    asker.submit(&state, OPERATION, meaning, command).await
+    let (books, client_id) = (state.clone(), asker.client_id());
+    let command = async move {
+        let order = find(&books, client_id, order_id).await?;
+        Ok(Command::CancelOrder { order_id, account_id: order.map(|order| order.account_id) })
+    };
+    asker.submit_looked_up(&state, OPERATION, meaning, command).await
 }

@@ -26,12 +26,15 @@ const OPERATION: &str = "POST /v1/orders/{id}/capture";
 pub async fn capture_order(State(state): State<AppState>, request: Request) -> Result<Response, Problem> {
     let submission = Submission::<OrderId, CaptureBody>::read(&state, request).await?;
     let Submission { path: order_id, body, asker } = submission;
-    let order = find(&state, asker.client_id(), order_id).await?;
     let meaning = body.describe(Meaning::of(OPERATION).path("id", &order_id.to_string()));
-    let command = Command::CaptureOrder {
-        order_id,
-        account_id: order.as_ref().map(|order| order.account_id),
-        terms: body.terms(order.map(|order| order.amount.currency()))?,
+    let (books, client_id) = (state.clone(), asker.client_id());
+    let command = async move {
+        let order = find(&books, client_id, order_id).await?;
+        Ok(Command::CaptureOrder {
+            order_id,
+            account_id: order.as_ref().map(|order| order.account_id),
+            terms: body.terms(order.map(|order| order.amount.currency()))?,
+        })
     };
-    asker.submit(&state, OPERATION, meaning, command).await
+    asker.submit_looked_up(&state, OPERATION, meaning, command).await
 }

@@ -203,7 +203,8 @@ pub async fn place_order(State(state): State<AppState>, request: Request) -> Res
         Paid::Provider { provider, payment_no } => {
             let Some(endpoint) = state.endpoints.of(asker.client_id(), provider) else {
                 // An order that was placed while there was one stays placed, and its answer is given again.
-                return asker.answered_before(&state, meaning).await?.ok_or_else(|| not_configured(provider));
+                let problem = not_configured(provider);
+                return asker.refuse_unless_answered(&state, OPERATION, meaning, problem).await;
             };
             provider.payable(amount).map_err(|unpayable| never_settled(provider, amount, unpayable))?;
             PaymentTerms::Provider {

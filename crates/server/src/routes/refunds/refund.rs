@@ -59,20 +59,23 @@ pub async fn refund_order(State(state): State<AppState>, request: Request) -> Re
     let submission = Submission::<OrderId, RefundOrderBody>::read(&state, request).await?;
     let Submission { path: order_id, body, asker } = submission;
     let RefundOrderBody { amount, reference, items } = body;
-    let order = find(&state, asker.client_id(), order_id).await?;
     let meaning = Meaning::of(OPERATION)
         .path("id", &order_id.to_string())
         .field("amount", &amount.to_string())
         .field("reference", &reference);
     let meaning = with_items(meaning, &items);
-    let in_its_currency = order.as_ref().map(|order| in_currency(amount, order.amount.currency()));
-    let command = Command::RefundOrder {
-        order_id,
-        account_id: order.as_ref().map(|order| order.account_id),
-        amount: in_its_currency.transpose()?,
-        reference,
-        askable: state.endpoints.askable_of(asker.client_id()).collect(),
-        items,
+    let (books, client_id) = (state.clone(), asker.client_id());
+    let command = async move {
+        let order = find(&books, client_id, order_id).await?;
+        let in_its_currency = order.as_ref().map(|order| in_currency(amount, order.amount.currency()));
+        Ok(Command::RefundOrder {
+            order_id,
+            account_id: order.as_ref().map(|order| order.account_id),
+            amount: in_its_currency.transpose()?,
+            reference,
+            askable: books.endpoints.askable_of(client_id).collect(),
+            items,
+        })
     };
-    asker.submit(&state, OPERATION, meaning, command).await
+    asker.submit_looked_up(&state, OPERATION, meaning, command).await
 }
