@@ -76,10 +76,10 @@ ORDER BY o.n;
 
 INSERT INTO journal_entries (
     client_id, entry_id, kind, amount, currency, debit_account_id, debit_version, debit_available_after,
-    debit_held_after, credit_account_id, order_id, created_at
+    debit_held_after, credit_account_id, order_id, created_at, idempotency_key
 )
 SELECT d.client_id, o.order_id, 'order_payment', 1.00, 'CNY', o.account_id, 1 + o.place, 1000000000.00 - o.place,
-       0, d.revenue_id, o.order_id, d.created_at
+       0, d.revenue_id, o.order_id, d.created_at, 'filled-' || o.n
 FROM filled_orders o, demo d
 ORDER BY o.n;
 

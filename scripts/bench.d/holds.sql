@@ -27,10 +27,11 @@ ORDER BY d.n;
 
 INSERT INTO journal_entries (
     client_id, entry_id, kind, amount, currency, debit_account_id, debit_version, debit_available_after,
-    debit_held_after, credit_account_id, hold_id, reference, created_at
+    debit_held_after, credit_account_id, hold_id, reference, created_at, idempotency_key
 )
 SELECT a.client_id, d.hold_id, 'hold', 1.00, 'CNY', d.account_id, a.version + d.place, a.available - d.place,
-       a.held + d.place, d.account_id, d.hold_id, 'filled-' || :round || '-' || d.n, d.placed_at
+       a.held + d.place, d.account_id, d.hold_id, 'filled-' || :round || '-' || d.n, d.placed_at,
+       'held-' || :round || '-' || d.n
 FROM due d
 JOIN accounts a ON a.account_id = d.account_id
 ORDER BY d.n;
@@ -53,8 +54,16 @@ INSERT INTO idempotency_records (
 )
 SELECT a.client_id, 'held-' || :round || '-' || d.n, 'POST /v1/accounts/{id}/holds',
        sha256(convert_to('held-' || :round || '-' || d.n, 'UTF8')), 1, 'completed', 1, '/v1/holds/' || d.hold_id, 201,
-       'application/json', '/v1/holds/' || d.hold_id, convert_to('{"id":"' || d.hold_id || '"}', 'UTF8'), d.placed_at,
-       d.placed_at, timestamptz '2125-01-01 00:00:00Z'
+       'application/json', '/v1/holds/' || d.hold_id,
+       convert_to(
+           '{"id":"' || d.hold_id || '","account_id":"' || d.account_id || '","currency":"CNY","amount":"1.00",'
+           || '"captured_amount":"0.00","held_amount":"1.00","status":"active","reference":"filled-' || :round || '-'
+           || d.n || '","expires_at":"' || to_char((now() - interval '1 minute') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+           || '","version":1,"created_at":"' || to_char(d.placed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+           || '","updated_at":"' || to_char(d.placed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '"}',
+           'UTF8'
+       ),
+       d.placed_at, d.placed_at, timestamptz '2125-01-01 00:00:00Z'
 FROM due d
 JOIN accounts a ON a.account_id = d.account_id
 ORDER BY d.n;

@@ -89,11 +89,11 @@ VALUES (
 );
 INSERT INTO journal_entries (
     client_id, entry_id, kind, amount, currency, debit_account_id, debit_version, debit_available_after,
-    debit_held_after, credit_account_id, order_id, created_at
+    debit_held_after, credit_account_id, order_id, created_at, idempotency_key
 )
 VALUES (
     :client::uuid, :order_id::uuid, 'order_payment', 1.00, 'CNY', :account_id::uuid, :version::bigint + 1,
-    :available::numeric - 1.00, :held::numeric, :revenue::uuid, :order_id::uuid, now()
+    :available::numeric - 1.00, :held::numeric, :revenue::uuid, :order_id::uuid, now(), :key::text
 );
 INSERT INTO idempotency_records (
     client_id, key, operation, fingerprint, fingerprint_version, status, attempts, resource,

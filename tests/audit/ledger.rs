@@ -170,7 +170,7 @@ pub async fn large(options: &PgConnectOptions, accounts: u32, rows: u32) -> anyh
     tamper(options, &sql).await
 }
 
-const MAKE_LARGE: &str = "
+const MAKE_LARGE: &str = r#"
     CREATE TEMP TABLE made AS
     SELECT '01900000-0000-7000-8000-0000000000c2'::uuid AS client_id,
            '01900000-0000-8000-8000-0000000000ff'::uuid AS outside_id,
@@ -198,19 +198,27 @@ const MAKE_LARGE: &str = "
 
     INSERT INTO journal_entries
     SELECT client_id, entry_id, 'deposit', 1, 'CNY', outside_id, NULL, NULL, NULL,
-           account_id, version, version, 0, reference, movement_id, NULL, now()
+           account_id, version, version, 0, reference, movement_id, NULL, now(), NULL, NULL, 'k-' || reference
     FROM made;
 
     INSERT INTO idempotency_records
     SELECT client_id, 'k-' || reference, 'POST /v1/accounts/{id}/deposits', decode(repeat('00', 32), 'hex'), 1,
            'completed', 1, '/v1/movements/' || movement_id, 201, 'application/json',
-           '/v1/movements/' || movement_id, '{}', now(), now(), now() + interval '3 days'
+           '/v1/movements/' || movement_id,
+           convert_to(
+               '{"id":"' || movement_id || '","account_id":"' || account_id || '","amount":"1.00","currency":"CNY",'
+               || '"reference":"' || reference || '"}',
+               'UTF8'
+           ),
+           now(), now(), now() + interval '3 days'
     FROM made;
 
     INSERT INTO idempotency_records
     SELECT client_id, 'k-' || account_id, 'POST /v1/accounts', decode(repeat('00', 32), 'hex'), 1,
            'completed', 1, '/v1/accounts/' || account_id, 201, 'application/json',
-           '/v1/accounts/' || account_id, '{}', now(), now(), now() + interval '3 days'
+           '/v1/accounts/' || account_id,
+           convert_to('{"id":"' || account_id || '","currency":"CNY"}', 'UTF8'), now(), now(),
+           now() + interval '3 days'
     FROM accounts;
 
     INSERT INTO outbox_events
@@ -220,4 +228,4 @@ const MAKE_LARGE: &str = "
     SELECT client_id, gen_random_uuid(), 'onefold.account.opened.v1', 'account', account_id, 0, '{}', now()
     FROM accounts;
 
-    ANALYZE;";
+    ANALYZE;"#;

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use desk::command::{CallbackCommand, PaymentCommand};
 use desk::schema::Database;
 use desk::{Command, Desk, Hooks, Request, Settings};
-use money::Amount;
+use idempotency::Name;
 use onefold_tests::database::new_service_database;
 use onefold_tests::desks::{self, currency, request, status};
 use order::PaymentTerms;
@@ -53,7 +53,9 @@ pub fn told(delivery: &str, event: Event) -> Request {
         body: b"the bytes".to_vec(),
         body_kept: TimeDelta::days(1),
     };
-    request(delivery, Command::Payment(PaymentCommand::TakeCallback(Box::new(callback))))
+    let key = callback.door_key();
+    let request = request(delivery, Command::Payment(PaymentCommand::TakeCallback(Box::new(callback))));
+    Request { name: Name { key, ..request.name }, ..request }
 }
 
 pub fn paid(delivery: &str, number: &str, money: &str, amount: &str) -> Request {
@@ -188,6 +190,33 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
         &["order-versions", "payments"],
     ),
     (
+        "a payment that ends before its order does",
+        "UPDATE payments SET expires_at = expires_at - interval '1 second' WHERE payment_no = 'P-0003'",
+        &["payments"],
+    ),
+    (
+        "a row at the word of a delivery that is not there",
+        "UPDATE journal_entries SET delivery_id = gen_random_uuid() WHERE kind = 'payment_unapplied' AND amount = 7",
+        &["journal-keys"],
+    ),
+    (
+        "a row of a receipt for an order that is not there",
+        "UPDATE journal_entries SET order_id = gen_random_uuid() WHERE kind = 'payment_unapplied' AND amount = 80",
+        &["journal-keys"],
+    ),
+    (
+        "money that is owed back at the word of a request that resolved nothing",
+        "UPDATE journal_entries SET idempotency_key = 'open-alice' WHERE kind = 'refund_owed'",
+        &["journal-keys"],
+    ),
+    (
+        "an answer to a callback that did something else",
+        "UPDATE idempotency_records SET response_body = convert_to('{\"effect\":\"none\"}', 'UTF8') 
+         WHERE resource = '/v1/callback-deliveries/' || (
+             SELECT delivery_id FROM callback_deliveries WHERE delivery_key = 'evt_1')",
+        &["answers"],
+    ),
+    (
         "a question that was lost",
         "UPDATE payment_receipts SET open_alert_id = NULL WHERE provider_payment_id = 'pi_3'",
         &["receipts", "alerts"],
@@ -207,7 +236,9 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
     ),
     (
         "a callback's record that was deleted before its time",
-        "DELETE FROM idempotency_records WHERE key = 'evt_4'",
+        "DELETE FROM idempotency_records
+         WHERE resource = '/v1/callback-deliveries/' || (
+             SELECT delivery_id FROM callback_deliveries WHERE delivery_key = 'evt_4')",
         &["records"],
     ),
     (

@@ -6,11 +6,12 @@
 use chrono::{DateTime, Utc};
 
 use crate::checks::{
-    asked_refunds::AskedRefunds, balances::Balances, business_keys::BusinessKeys, collecting::Collecting,
-    entries::Entries, event_states::EventStates, events::Events, holds::Holds, known_accounts::KnownAccounts,
-    movements::Movements, order_amounts::OrderAmounts, order_holds::OrderHolds,
-    order_payments::OrderPayments, order_versions::OrderVersions, payments::Payments, receipts::Receipts,
-    records::Records, refunds::Refunds, stock::Stock, trial_balance::TrialBalance,
+    answers::Answers, asked_refunds::AskedRefunds, balances::Balances, business_keys::BusinessKeys,
+    collecting::Collecting, entries::Entries, event_states::EventStates, events::Events, holds::Holds,
+    item_prices::ItemPrices, journal_keys::JournalKeys, known_accounts::KnownAccounts, movements::Movements,
+    order_amounts::OrderAmounts, order_holds::OrderHolds, order_payments::OrderPayments,
+    order_versions::OrderVersions, payments::Payments, receipts::Receipts, records::Records,
+    refunds::Refunds, stock::Stock, trial_balance::TrialBalance,
 };
 use crate::report::CheckReport;
 use crate::row::Row;
@@ -59,7 +60,10 @@ pub fn all(terms: Terms) -> Vec<Box<dyn Check>> {
         Box::new(Refunds::new(listed_max)),
         Box::new(AskedRefunds::new(listed_max)),
         Box::new(Stock::new(listed_max)),
+        Box::new(ItemPrices::new(listed_max)),
         Box::new(Records::new(terms)),
+        Box::new(JournalKeys::new(terms)),
+        Box::new(Answers::new(terms)),
         Box::new(Events::new(listed_max)),
         Box::new(EventStates::new(listed_max)),
         Box::new(BusinessKeys::new(listed_max)),

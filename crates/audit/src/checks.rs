@@ -1,5 +1,6 @@
 //! The checks, a file for each. Those of [`balances`] come first: with them stands everything else.
 
+pub mod answers;
 pub mod asked_refunds;
 pub mod balances;
 pub mod business_keys;
@@ -9,6 +10,8 @@ pub mod entries;
 pub mod event_states;
 pub mod events;
 pub mod holds;
+pub mod item_prices;
+pub mod journal_keys;
 pub mod kept_events;
 pub mod known_accounts;
 pub mod movements;

@@ -1,15 +1,19 @@
 //! The rows, as the audit reads them: without what no check looks at, and each by itself.
 
 mod history;
+mod journal;
 mod payments;
+mod records;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::figure::Figure;
 
-pub use history::{Event, OrderNow, OrderState, OrderVersion, Standing};
+pub use history::{Event, OrderNow, OrderState, OrderVersion, Particulars, Standing};
+pub use journal::{After, Asked, CollectingAccount, Entry, Side, Total};
 pub use payments::{Alert, AskedRefund, Delivery, Funds, Payment, Receipt};
+pub use records::{Answer, Record};
 
 /// A row of any table.
 #[derive(Clone, Debug)]
@@ -77,19 +81,6 @@ pub struct Client {
     pub events_pruned_before: Option<DateTime<Utc>>,
 }
 
-/// A collecting account.
-#[derive(Clone, Copy, Debug)]
-pub struct CollectingAccount<'r> {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// Its identity.
-    pub account_id: Uuid,
-    /// What it collects.
-    pub name: &'r str,
-    /// In which currency.
-    pub currency: &'r str,
-}
-
 /// A customer's account.
 #[derive(Clone, Copy, Debug)]
 pub struct Account<'r> {
@@ -109,68 +100,6 @@ pub struct Account<'r> {
     pub version: i64,
     /// When it was opened.
     pub created_at: DateTime<Utc>,
-}
-
-/// A row of the journal.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry<'r> {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// Its identity.
-    pub entry_id: Uuid,
-    /// What kind of event moved the money.
-    pub kind: &'r str,
-    /// How much moved.
-    pub amount: Figure,
-    /// In which currency.
-    pub currency: &'r str,
-    /// Where it came from.
-    pub debit: Side,
-    /// Where it went.
-    pub credit: Side,
-    /// The client's name for it.
-    pub reference: Option<&'r str>,
-    /// The movement it belongs to.
-    pub movement_id: Option<Uuid>,
-    /// The order it belongs to.
-    pub order_id: Option<Uuid>,
-    /// The receipt it belongs to.
-    pub receipt_id: Option<Uuid>,
-    /// The hold it belongs to, if that is no order's.
-    pub hold_id: Option<Uuid>,
-}
-
-/// A side of a row of the journal.
-#[derive(Clone, Copy, Debug)]
-pub struct Side {
-    /// The account.
-    pub account_id: Uuid,
-    /// What a customer's account had afterwards; nothing for a collecting one.
-    pub after: Option<After>,
-}
-
-/// What a customer's account had after a row.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct After {
-    /// The version that the row made.
-    pub version: i64,
-    /// What could be spent.
-    pub available: Figure,
-    /// What was frozen.
-    pub held: Figure,
-}
-
-/// A part of what a collecting account has collected.
-#[derive(Clone, Copy, Debug)]
-pub struct Total {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// The account.
-    pub account_id: Uuid,
-    /// The sum of rows that debit it.
-    pub debits: Figure,
-    /// The sum of rows that credit it.
-    pub credits: Figure,
 }
 
 /// A movement.
@@ -203,6 +132,8 @@ pub struct Order<'r> {
     pub client_id: Uuid,
     /// Its identity.
     pub order_id: Uuid,
+    /// The client's name for it.
+    pub client_order_no: &'r str,
     /// The account it is for.
     pub account_id: Uuid,
     /// Its currency.
@@ -217,6 +148,8 @@ pub struct Order<'r> {
     pub payment_method: &'r str,
     /// Where it is in its life.
     pub status: &'r str,
+    /// From when on it is too late to pay or capture it, if that is ever so.
+    pub expires_at: Option<DateTime<Utc>>,
     /// How many changes it has seen.
     pub version: i64,
     /// When it was placed.
@@ -236,10 +169,16 @@ pub struct Item<'r> {
     pub sku: &'r str,
     /// How many pieces.
     pub quantity: i64,
+    /// What a piece cost.
+    pub price: Figure,
     /// How many of them were given back.
     pub given_back: i64,
+    /// Whether it stands first among those of its order.
+    pub is_first: bool,
     /// Where the order is in its life; none, if there is no such order.
     pub order_status: Option<&'r str>,
+    /// What the order amounts to; none, if there is no such order.
+    pub order_amount: Option<Figure>,
 }
 
 /// A hold.
@@ -253,6 +192,8 @@ pub struct Hold<'r> {
     pub account_id: Uuid,
     /// Whether it is an order's, whose id it has.
     pub of_order: bool,
+    /// The client's name for it; an order's has none.
+    pub reference: Option<&'r str>,
     /// Its currency.
     pub currency: &'r str,
     /// What was frozen.
@@ -261,6 +202,8 @@ pub struct Hold<'r> {
     pub captured: Figure,
     /// Whether it still holds.
     pub status: &'r str,
+    /// From when on it is expired, if it ever is.
+    pub expires_at: Option<DateTime<Utc>>,
     /// How many changes it has seen.
     pub version: i64,
     /// When it was placed.
@@ -282,6 +225,8 @@ pub struct Capture<'r> {
     pub currency: &'r str,
     /// How much was taken.
     pub amount: Figure,
+    /// The name that its journal row must bear: the client's for the capture, or else that for the hold.
+    pub named: Option<&'r str>,
     /// When.
     pub created_at: DateTime<Utc>,
 }
@@ -337,27 +282,6 @@ pub struct Sku<'r> {
     pub reserved: i64,
     /// How many are sold.
     pub sold: i64,
-}
-
-/// A record of what was asked and answered.
-#[derive(Clone, Copy, Debug)]
-pub struct Record<'r> {
-    /// Whose it is.
-    pub client_id: Uuid,
-    /// The key.
-    pub key: &'r str,
-    /// What was asked.
-    pub operation: &'r str,
-    /// How it ended.
-    pub status: &'r str,
-    /// The path of what it made or changed.
-    pub resource: Option<&'r str>,
-    /// The status code of the answer.
-    pub response_status: i16,
-    /// Where the answer says that something was made.
-    pub response_location: Option<&'r str>,
-    /// When the answer was decided: the time of the effect, exactly.
-    pub completed_at: DateTime<Utc>,
 }
 
 /// A name that the client gave to an order, a movement, a hold, a capture or a refund.

@@ -1,22 +1,24 @@
 //! The statements of the audit, and the snapshot that they read.
 //!
-//! They read the tables of other crates, and write none. Whoever changes a table finds them here, in `payments`, in `history`
-//! and in `records`.
+//! They read the tables of other crates, and write none. Whoever changes a table finds them here, in `journal`, in
+//! `payments`, in `history` and in `records`.
 
 mod history;
+mod journal;
 mod payments;
 mod records;
 pub mod snapshot;
+mod text;
 
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use crate::row::{
-    Account, After, BusinessKey, Capture, Client, CollectingAccount, Entry, Hold, Item, Movement, Order,
-    Refund, RefundItem, Row, Side, Sku, Total,
+    Account, BusinessKey, Capture, Client, Hold, Item, Movement, Order, Refund, RefundItem, Row, Sku,
 };
 
 use history::{EVENTS, HISTORY_KEPT, ORDER_VERSIONS, event, history_kept, order_version};
+use journal::{COLLECTING_ACCOUNTS, ENTRIES, TOTALS, collecting_account, entry, total};
 use payments::{
     ALERTS, ASKED_REFUNDS, DELIVERIES, PAYMENTS, RECEIPTS, alert, asked_refund, delivery, payment, receipt,
 };
@@ -100,19 +102,6 @@ fn client(row: &PgRow) -> sqlx::Result<Row<'_>> {
     }))
 }
 
-const COLLECTING_ACCOUNTS: &str = "
-    SELECT client_id, account_id, name, currency
-    FROM collecting_accounts";
-
-fn collecting_account(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    Ok(Row::CollectingAccount(CollectingAccount {
-        client_id: row.try_get("client_id")?,
-        account_id: row.try_get("account_id")?,
-        name: row.try_get("name")?,
-        currency: row.try_get("currency")?,
-    }))
-}
-
 const ACCOUNTS: &str = "
     SELECT client_id, account_id, currency, status = 'closed' AS closed, available, held, version, created_at
     FROM accounts";
@@ -127,57 +116,6 @@ fn account(row: &PgRow) -> sqlx::Result<Row<'_>> {
         held: row.try_get("held")?,
         version: row.try_get("version")?,
         created_at: row.try_get("created_at")?,
-    }))
-}
-
-const ENTRIES: &str = "
-    SELECT client_id, entry_id, kind, amount, currency,
-           debit_account_id, debit_version, debit_available_after, debit_held_after,
-           credit_account_id, credit_version, credit_available_after, credit_held_after,
-           reference, movement_id, order_id, receipt_id, hold_id
-    FROM journal_entries";
-
-fn entry(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    Ok(Row::Entry(Entry {
-        client_id: row.try_get("client_id")?,
-        entry_id: row.try_get("entry_id")?,
-        kind: row.try_get("kind")?,
-        amount: row.try_get("amount")?,
-        currency: row.try_get("currency")?,
-        debit: side(row, ["debit_account_id", "debit_version", "debit_available_after", "debit_held_after"])?,
-        credit: side(
-            row,
-            ["credit_account_id", "credit_version", "credit_available_after", "credit_held_after"],
-        )?,
-        reference: row.try_get("reference")?,
-        movement_id: row.try_get("movement_id")?,
-        order_id: row.try_get("order_id")?,
-        receipt_id: row.try_get("receipt_id")?,
-        hold_id: row.try_get("hold_id")?,
-    }))
-}
-
-fn side(row: &PgRow, [account, version, available, held]: [&str; 4]) -> sqlx::Result<Side> {
-    let version: Option<i64> = row.try_get(version)?;
-    let after = match version {
-        None => None,
-        Some(version) => {
-            Some(After { version, available: row.try_get(available)?, held: row.try_get(held)? })
-        }
-    };
-    Ok(Side { account_id: row.try_get(account)?, after })
-}
-
-const TOTALS: &str = "
-    SELECT client_id, account_id, debits, credits
-    FROM collecting_totals";
-
-fn total(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    Ok(Row::Total(Total {
-        client_id: row.try_get("client_id")?,
-        account_id: row.try_get("account_id")?,
-        debits: row.try_get("debits")?,
-        credits: row.try_get("credits")?,
     }))
 }
 
@@ -200,14 +138,15 @@ fn movement(row: &PgRow) -> sqlx::Result<Row<'_>> {
 }
 
 const ORDERS: &str = "
-    SELECT client_id, order_id, account_id, currency, amount, captured_amount, refunded_amount, payment_method,
-           status, version, created_at, updated_at
+    SELECT client_id, order_id, client_order_no, account_id, currency, amount, captured_amount, refunded_amount,
+           payment_method, status, expires_at, version, created_at, updated_at
     FROM orders";
 
 fn order(row: &PgRow) -> sqlx::Result<Row<'_>> {
     Ok(Row::Order(Order {
         client_id: row.try_get("client_id")?,
         order_id: row.try_get("order_id")?,
+        client_order_no: row.try_get("client_order_no")?,
         account_id: row.try_get("account_id")?,
         currency: row.try_get("currency")?,
         amount: row.try_get("amount")?,
@@ -215,15 +154,17 @@ fn order(row: &PgRow) -> sqlx::Result<Row<'_>> {
         refunded_amount: row.try_get("refunded_amount")?,
         payment_method: row.try_get("payment_method")?,
         status: row.try_get("status")?,
+        expires_at: row.try_get("expires_at")?,
         version: row.try_get("version")?,
         created_at: row.try_get("created_at")?,
         updated_at: row.try_get("updated_at")?,
     }))
 }
 
-/// What an item promises depends on its order, which is found by its key.
+/// What an item promises and adds up to depends on its order, which is found by its key.
 const ITEMS: &str = "
-    SELECT i.client_id, i.order_id, i.sku, i.quantity, i.given_back, o.status AS order_status
+    SELECT i.client_id, i.order_id, i.sku, i.quantity, i.price, i.given_back, i.position = 0 AS is_first,
+           o.status AS order_status, o.amount AS order_amount
     FROM order_items i
     LEFT JOIN orders o ON o.client_id = i.client_id AND o.order_id = i.order_id";
 
@@ -233,14 +174,17 @@ fn item(row: &PgRow) -> sqlx::Result<Row<'_>> {
         order_id: row.try_get("order_id")?,
         sku: row.try_get("sku")?,
         quantity: row.try_get("quantity")?,
+        price: row.try_get("price")?,
         given_back: row.try_get("given_back")?,
+        is_first: row.try_get("is_first")?,
         order_status: row.try_get("order_status")?,
+        order_amount: row.try_get("order_amount")?,
     }))
 }
 
 const HOLDS: &str = "
-    SELECT client_id, hold_id, account_id, purpose = 'order' AS of_order, currency, amount, captured, status, version,
-           created_at, updated_at
+    SELECT client_id, hold_id, account_id, purpose = 'order' AS of_order, reference, currency, amount, captured, status,
+           expires_at, version, created_at, updated_at
     FROM holds";
 
 fn hold(row: &PgRow) -> sqlx::Result<Row<'_>> {
@@ -249,19 +193,25 @@ fn hold(row: &PgRow) -> sqlx::Result<Row<'_>> {
         hold_id: row.try_get("hold_id")?,
         account_id: row.try_get("account_id")?,
         of_order: row.try_get("of_order")?,
+        reference: row.try_get("reference")?,
         currency: row.try_get("currency")?,
         amount: row.try_get("amount")?,
         captured: row.try_get("captured")?,
         status: row.try_get("status")?,
+        expires_at: row.try_get("expires_at")?,
         version: row.try_get("version")?,
         created_at: row.try_get("created_at")?,
         updated_at: row.try_get("updated_at")?,
     }))
 }
 
+/// Its hold is found by its key.
 const CAPTURES: &str = "
-    SELECT client_id, hold_id, entry_id, currency, amount, created_at
-    FROM hold_captures";
+    SELECT c.client_id, c.hold_id, c.entry_id, c.currency, c.amount, COALESCE(c.reference, h.reference) AS named,
+           c.created_at
+    FROM hold_captures c
+    LEFT JOIN holds h ON h.client_id = c.client_id
+                     AND h.hold_id = c.hold_id";
 
 fn capture(row: &PgRow) -> sqlx::Result<Row<'_>> {
     Ok(Row::Capture(Capture {
@@ -270,6 +220,7 @@ fn capture(row: &PgRow) -> sqlx::Result<Row<'_>> {
         entry_id: row.try_get("entry_id")?,
         currency: row.try_get("currency")?,
         amount: row.try_get("amount")?,
+        named: row.try_get("named")?,
         created_at: row.try_get("created_at")?,
     }))
 }

@@ -10,8 +10,9 @@ use crate::check::Check;
 use crate::figure::Figure;
 use crate::reconciliation::{Claim, Hand, Reconciliation};
 use crate::report::{CheckReport, Difference, Findings};
-use crate::row::{Event, Hold, Row, Standing};
+use crate::row::{Event, Hold, Particulars, Row, Standing};
 use crate::transitions::{Before, Fault, PLACED, fault_of_hold_event, fault_of_order_event, fault_of_step};
+use crate::vocabulary::Code;
 
 use super::kept_events::KeptEvents;
 use super::report_rows;
@@ -30,8 +31,8 @@ struct HoldWas {
 /// In which, and when.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum What {
-    /// At this version.
-    At(i64, &'static str),
+    /// At this version, of this account and amount.
+    At(i64, &'static str, Option<(Uuid, Figure, Code)>),
     /// In the end, with so much taken.
     Ended(&'static str, Figure),
 }
@@ -71,9 +72,10 @@ impl EventStates {
         let mut was = |what| self.holds.claim(Hand::Left, HoldWas { client, hold: id, what }, None);
         // No more than there can be, should the version be damaged.
         let last = hold.version.min(VERSIONS_MAX);
-        (1..last).for_each(|version| was(What::At(version, ACTIVE)));
+        let frozen = Some((hold.account_id, hold.amount, Code::of(hold.currency)));
+        (1..last).for_each(|version| was(What::At(version, ACTIVE, frozen)));
         let status = state(hold.status);
-        was(What::At(last, status));
+        was(What::At(last, status, frozen));
         if status != ACTIVE {
             was(What::Ended(status, hold.captured));
         }
@@ -112,7 +114,8 @@ impl EventStates {
         }
         let row = Some(event.event_id);
         let status = state(told.status);
-        let at = What::At(event.sequence, status);
+        let frozen = event.particulars.as_ref().map(|told| (told.account_id, told.amount, told.currency));
+        let at = What::At(event.sequence, status, frozen);
         self.holds.claim(Hand::Right, HoldWas { client, hold, what: at }, row);
         if status != ACTIVE {
             let ended = What::Ended(status, told.captured);
@@ -136,8 +139,19 @@ fn fault_of_order(event: &Event<'_>, told: &Standing<'_>) -> Option<Fault> {
             (2, Some(placed), None) => fault_of_step(Before::Nothing, PLACED, &placed),
             _ => None,
         })
+        .or_else(|| otherwise_told(event))
         .or_else(|| differing(event.version, Some(*told), "it says"))
         .or_else(|| differing(event.version_before, event.told_before, "it was before"))
+}
+
+/// Where an order and what is told of what never changes of it differ; nothing, where the order is not there.
+fn otherwise_told(event: &Event<'_>) -> Option<Fault> {
+    let order = event.order.as_ref()?;
+    let words = |one: &Particulars<'_>| {
+        format!("order {:?} of {} {} for account {}", one.name, one.amount, one.currency, one.account_id)
+    };
+    let told = event.particulars.as_ref();
+    (told != Some(order)).then(|| (words(order), told.map_or("one of which less is told".to_owned(), words)))
 }
 
 /// Where a version and what is told of it differ; nothing, where one of the two is not there.
@@ -177,7 +191,10 @@ impl Check for EventStates {
             self.holds.conclude(),
             |was| (was.client, format!("events of hold {}", was.hold)),
             |was| match &was.what {
-                What::At(version, state) => format!("{state} at {version}"),
+                What::At(version, state, None) => format!("{state} at {version}"),
+                What::At(version, state, Some((account, amount, currency))) => {
+                    format!("{state} at {version}, with {amount} {currency} of account {account} frozen")
+                }
                 What::Ended(state, captured) => format!("{state} in the end, with {captured} captured"),
             },
         );

@@ -1,5 +1,7 @@
 //! What an account has held is the sum of its active holds; and what was frozen, taken and given back of a hold is what
-//! its journal rows say, to the last.
+//! its journal rows say, to the last, each under the name that the client gave.
+
+use std::iter;
 
 use uuid::Uuid;
 
@@ -10,7 +12,7 @@ use crate::report::{CheckReport, Difference, Findings};
 use crate::row::{Capture, Entry, Hold, Row};
 use crate::vocabulary::{Code, HOLD, HOLD_CAPTURE, HOLD_EXPIRY, HOLD_RELEASE};
 
-use super::report_limits;
+use super::{report_limits, report_rows};
 
 /// What an account has held.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -46,8 +48,29 @@ impl Claim for Part {
     }
 }
 
+/// A journal row of a hold, by the name that it bears.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Named {
+    client: Uuid,
+    hold: Uuid,
+    what: &'static str,
+    /// Of a capture: which row it is, and how much it took.
+    capture: Option<(Uuid, Figure, Code)>,
+    reference: Option<Box<str>>,
+}
+
+impl Claim for Named {
+    type Place = (Uuid, Uuid);
+
+    fn place(&self) -> (Uuid, Uuid) {
+        (self.client, self.hold)
+    }
+}
+
 /// What was given back by a release or with the last capture.
 const RELEASED: &str = "given back";
+/// What was taken.
+const TAKEN: &str = "taken";
 /// What was given back because its time was over.
 const EXPIRED: &str = "given back as expired";
 
@@ -58,6 +81,7 @@ pub struct Holds {
     moved: Findings,
     sums: Reconciliation<Held>,
     parts: Reconciliation<Part>,
+    named: Reconciliation<Named>,
 }
 
 impl Holds {
@@ -72,6 +96,7 @@ impl Holds {
             ),
             sums: Reconciliation::of_sums(),
             parts: Reconciliation::of_sums(),
+            named: Reconciliation::of_rows(),
         }
     }
 
@@ -104,12 +129,19 @@ impl Holds {
         let account = Some(hold.account_id);
         for (part, sum) in [
             (part(account, "frozen"), hold.amount),
-            (part(account, "taken"), hold.captured),
+            (part(account, TAKEN), hold.captured),
             (part(account, RELEASED), released),
             (part(account, EXPIRED), expired),
             (part(None, "captured"), hold.captured),
         ] {
             self.parts.claim_times(Hand::Left, part, units(sum), None);
+        }
+        let back =
+            [(RELEASED, released), (EXPIRED, expired)].into_iter().filter(|(_, sum)| *sum != Figure::ZERO);
+        for what in iter::once("frozen").chain(back.map(|(what, _)| what)) {
+            let reference = hold.reference.map(Into::into);
+            let named = Named { client: hold.client_id, hold: hold.hold_id, what, capture: None, reference };
+            self.named.claim(Hand::Left, named, None);
         }
     }
 
@@ -122,12 +154,20 @@ impl Holds {
             what: "captured",
         };
         self.parts.claim_times(Hand::Right, part, units(capture.amount), Some(capture.entry_id));
+        let named = Named {
+            client: capture.client_id,
+            hold: capture.hold_id,
+            what: TAKEN,
+            capture: Some((capture.entry_id, capture.amount, Code::of(capture.currency))),
+            reference: capture.named.map(Into::into),
+        };
+        self.named.claim(Hand::Left, named, None);
     }
 
     fn entry(&mut self, entry: &Entry<'_>) {
         let (what, account) = match entry.kind {
             HOLD => ("frozen", entry.debit.account_id),
-            HOLD_CAPTURE => ("taken", entry.debit.account_id),
+            HOLD_CAPTURE => (TAKEN, entry.debit.account_id),
             HOLD_RELEASE => (RELEASED, entry.credit.account_id),
             HOLD_EXPIRY => (EXPIRED, entry.credit.account_id),
             _ => return,
@@ -137,6 +177,10 @@ impl Holds {
         let currency = Code::of(entry.currency);
         let part = Part { client: entry.client_id, hold, account: Some(account), currency, what };
         self.parts.claim_times(Hand::Right, part, units(entry.amount), Some(entry.entry_id));
+        let capture = (what == TAKEN).then_some((entry.entry_id, entry.amount, currency));
+        let reference = entry.reference.map(Into::into);
+        let named = Named { client: entry.client_id, hold, what, capture, reference };
+        self.named.claim(Hand::Right, named, Some(entry.entry_id));
     }
 }
 
@@ -163,8 +207,7 @@ impl Check for Holds {
     fn search(&mut self) -> bool {
         self.held.search();
         self.moved.search();
-        let (sums, parts) = (self.sums.search(), self.parts.search());
-        sums || parts
+        [self.sums.search(), self.parts.search(), self.named.search()].contains(&true)
     }
 
     fn conclude(mut self: Box<Self>) -> Vec<CheckReport> {
@@ -190,6 +233,18 @@ impl Check for Holds {
                 found: Figure::TenThousandths(unmatched.right).to_string(),
             });
         }
+        report_rows(
+            &mut self.moved,
+            self.named.conclude(),
+            |named| (named.client, format!("rows of hold {}", named.hold)),
+            |named| {
+                let capture = named.capture.map_or(String::new(), |(row, amount, currency)| {
+                    format!(" of {amount} {currency}, {row}")
+                });
+                let name = named.reference.as_ref().map_or("no name".to_owned(), |name| format!("{name:?}"));
+                format!("a row of what was {}{capture}, under {name}", named.what)
+            },
+        );
         vec![self.held.conclude(), self.moved.conclude()]
     }
 }

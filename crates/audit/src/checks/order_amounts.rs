@@ -39,6 +39,16 @@ fn broken(order: &Order<'_>) -> Option<&'static str> {
         return Some("all captured at once, as paid from the balance");
     }
     let nothing = Figure::ZERO;
+    let expires = order.expires_at.is_some();
+    let fits = match order.payment_method {
+        "balance" => !expires,
+        "hold" => expires,
+        // Those that were placed before orders had such a time have none.
+        _ => true,
+    };
+    if !fits {
+        return Some("a time at which it expires, unless it is paid from the balance");
+    }
     match order.status {
         "pending_payment" if captured != nothing => Some("nothing captured before the payment"),
         "authorized" | "cancelled" | "expired" if refunded != nothing => Some("nothing refunded"),
@@ -85,6 +95,7 @@ mod tests {
         Order {
             client_id: Uuid::nil(),
             order_id: Uuid::nil(),
+            client_order_no: "A-1",
             account_id: Uuid::nil(),
             currency: "CNY",
             amount: figure(amount),
@@ -92,6 +103,7 @@ mod tests {
             refunded_amount: figure(refunded),
             payment_method: "hold",
             status,
+            expires_at: Some(DateTime::UNIX_EPOCH),
             version: 1,
             created_at: DateTime::UNIX_EPOCH,
             updated_at: DateTime::UNIX_EPOCH,
@@ -131,7 +143,11 @@ mod tests {
             assert!(broken(&order(status, amounts)).is_some(), "{status} {amounts:?}");
         }
         assert_eq!(broken(&Order { payment_method: "provider", ..order("paid", [10, 11, 0]) }), None);
-        let in_part = Order { payment_method: "balance", ..order("paid", [10, 4, 0]) };
+        assert!(broken(&Order { expires_at: None, ..order("paid", [10, 10, 0]) }).is_some());
+        let at_once = Order { payment_method: "balance", ..order("paid", [10, 10, 0]) };
+        assert!(broken(&at_once).is_some());
+        assert_eq!(broken(&Order { expires_at: None, ..at_once }), None);
+        let in_part = Order { expires_at: None, payment_method: "balance", ..order("paid", [10, 4, 0]) };
         assert!(broken(&in_part).is_some());
     }
 }

@@ -224,6 +224,7 @@ mod tests {
             order_id: Uuid::nil(),
             version: 2,
             what,
+            idempotency_key: None,
             state: state(status),
             before: None,
             delivery_is_there: true,

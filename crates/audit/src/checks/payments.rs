@@ -125,6 +125,16 @@ impl Payments {
         let at_provider =
             AtProvider { client: payment.client_id, order, amount, currency: Code::of(currency) };
         self.at_providers.claim(Hand::Right, at_provider, None);
+        if let Some(expires_at) = payment.order_expires_at
+            && payment.expires_at != Some(expires_at)
+        {
+            self.findings.row_differs(|| Difference {
+                client_id: payment.client_id,
+                subject: format!("payment {:?}", payment.payment_no),
+                expected: format!("one until {expires_at}, as its order"),
+                found: payment.expires_at.map_or("one for ever".to_owned(), |at| format!("one until {at}")),
+            });
+        }
         // Both end in one transaction. An order that is not there is told of by its claim.
         let Some(order_status) = payment.order_status else { return };
         let fitting = payment_states(order_status);

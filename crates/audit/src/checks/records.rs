@@ -103,7 +103,7 @@ impl Records {
 
 /// Whether the record has no effect of its own: it may be a timer's that came too late, or a callback's that was recorded
 /// before, which it names.
-fn is_without_own_effect(record: &Record<'_>) -> bool {
+pub(super) fn is_without_own_effect(record: &Record<'_>) -> bool {
     let Some(operation) = operation(record.operation) else { return false };
     let again = || record.resource?.strip_prefix(operation.path)?.strip_suffix(AGAIN);
     !operation.has_own_effect
@@ -111,7 +111,7 @@ fn is_without_own_effect(record: &Record<'_>) -> bool {
 }
 
 /// The operation of a record, and the id of what it made or changed.
-fn resource_of(record: &Record<'_>) -> Option<(&'static Operation, Uuid)> {
+pub(super) fn resource_of(record: &Record<'_>) -> Option<(&'static Operation, Uuid)> {
     let operation = operation(record.operation)?;
     let id = record.resource?.strip_prefix(operation.path)?;
     Some((operation, id.parse().ok()?))

@@ -1,9 +1,12 @@
 //! What became of orders and holds: versions, and events.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::figure::Figure;
+use crate::vocabulary::Code;
 
 /// Where an order or a hold is in its life, with its figures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +39,8 @@ pub struct OrderVersion<'r> {
     pub version: i64,
     /// What made it.
     pub what: &'r str,
+    /// The key of the request that made it; none, if no request did.
+    pub idempotency_key: Option<&'r str>,
     /// Where the order was from then on.
     pub state: OrderState<'r>,
     /// Where the version before it says that the order was; none, if there is no such row.
@@ -61,8 +66,21 @@ pub struct OrderNow<'r> {
     pub state: OrderState<'r>,
 }
 
+/// What never changes of an order or a hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Particulars<'r> {
+    /// The client's name for it; of a hold, which its events do not name, nothing.
+    pub name: Cow<'r, str>,
+    /// The account that it is for.
+    pub account_id: Uuid,
+    /// Its currency.
+    pub currency: Code,
+    /// How much.
+    pub amount: Figure,
+}
+
 /// An event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Event<'r> {
     /// Whose it is.
     pub client_id: Uuid,
@@ -80,6 +98,10 @@ pub struct Event<'r> {
     pub occurred_at: DateTime<Utc>,
     /// Where it says that the order or the hold was from then on; none, if it is of something else or says nothing.
     pub told: Option<Standing<'r>>,
+    /// What it says of the order or the hold; none, if it is of something else or leaves out some of it.
+    pub particulars: Option<Particulars<'r>>,
+    /// What the order says of itself; none, if it is of something else or there is no such order.
+    pub order: Option<Particulars<'r>>,
     /// Where it says that the order was before; none, if it says nothing of that.
     pub told_before: Option<Standing<'r>>,
     /// What the version of the order that it tells of says; none, if there is no such row.

@@ -20,8 +20,12 @@ pub struct Payment<'r> {
     pub currency: Option<&'r str>,
     /// Where it is in its life.
     pub status: &'r str,
+    /// From when on it is too late.
+    pub expires_at: Option<DateTime<Utc>>,
     /// Where its order is; none, if there is no such order.
     pub order_status: Option<&'r str>,
+    /// From when on its order expires; none, if there is no such order, or if it was placed before orders had such a time.
+    pub order_expires_at: Option<DateTime<Utc>>,
 }
 
 /// What a provider says was received.

@@ -1,10 +1,16 @@
 //! Reading what became of orders and holds: versions, and events.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use crate::figure::Figure;
-use crate::row::{Event, OrderNow, OrderState, OrderVersion, Row, Standing};
+use crate::row::{Event, OrderNow, OrderState, OrderVersion, Particulars, Row, Standing};
+use crate::vocabulary::Code;
+
+use super::text::Text;
 
 /// When the migration that keeps versions was applied, by the clock of the database.
 pub(super) const HISTORY_KEPT: &str = "
@@ -20,7 +26,8 @@ pub(super) fn history_kept(row: &PgRow) -> sqlx::Result<Row<'_>> {
 /// version before is looked up for each row: a planner that believes the table small would else read it side by side, by
 /// the client alone.
 pub(super) const ORDER_VERSIONS: &str = "
-    SELECT v.client_id, v.order_id, v.version, v.what, v.status, v.captured_amount, v.refunded_amount, v.created_at,
+    SELECT v.client_id, v.order_id, v.version, v.what, v.idempotency_key, v.status, v.captured_amount, v.refunded_amount,
+           v.created_at,
            b.status AS before_status, b.captured_amount AS before_captured_amount,
            b.refunded_amount AS before_refunded_amount,
            v.delivery_id IS NULL OR d.delivery_id IS NOT NULL AS delivery_is_there,
@@ -65,6 +72,7 @@ pub(super) fn order_version(row: &PgRow) -> sqlx::Result<Row<'_>> {
         order_id: row.try_get("order_id")?,
         version: row.try_get("version")?,
         what: row.try_get("what")?,
+        idempotency_key: row.try_get("idempotency_key")?,
         state: OrderState {
             standing: Standing {
                 status: row.try_get("status")?,
@@ -86,26 +94,25 @@ fn kept<'r>(row: &'r PgRow, [status, captured, refunded]: [&str; 3]) -> sqlx::Re
     Ok(Some(Standing { status, captured: row.try_get(captured)?, refunded: row.try_get(refunded)? }))
 }
 
-/// Only orders and holds are looked into. The versions that an event of an order tells of are looked up for each row, like the
-/// version before a version.
+/// Only orders and holds are looked into. What an event of an order tells of is looked up for each row, like the version before
+/// a version. What it tells is read here, once, and not by the database, which would read all of it for every part.
 pub(super) const EVENTS: &str = "
     SELECT e.client_id, e.event_id, e.event_type, e.aggregate_type, e.aggregate_id, e.sequence, e.occurred_at,
-           t.status, t.captured_amount, t.refunded_amount,
-           t.previous ->> 'status' AS previous_status,
-           t.previous ->> 'captured_amount' AS previous_captured_amount,
-           t.previous ->> 'refunded_amount' AS previous_refunded_amount,
+           CASE WHEN e.aggregate_type IN ('order', 'hold') THEN e.data::text END AS data,
+           o.client_order_no, o.account_id, o.currency, o.amount,
            v.status AS version_status, v.captured_amount AS version_captured_amount,
            v.refunded_amount AS version_refunded_amount,
            b.status AS before_status, b.captured_amount AS before_captured_amount,
            b.refunded_amount AS before_refunded_amount
     FROM outbox_events e
     LEFT JOIN LATERAL (
-        SELECT e.data ->> 'status' AS status,
-               e.data ->> 'captured_amount' AS captured_amount,
-               e.data ->> 'refunded_amount' AS refunded_amount,
-               e.data -> 'previous' AS previous
-        WHERE e.aggregate_type IN ('order', 'hold')
-    ) t ON TRUE
+        SELECT n.client_order_no, n.account_id, n.currency, n.amount
+        FROM orders n
+        WHERE e.aggregate_type = 'order'
+          AND n.client_id = e.client_id
+          AND n.order_id = e.aggregate_id
+        LIMIT 1
+    ) o ON TRUE
     LEFT JOIN LATERAL (
         SELECT n.status, n.captured_amount, n.refunded_amount
         FROM order_versions n
@@ -126,6 +133,9 @@ pub(super) const EVENTS: &str = "
     ) b ON TRUE";
 
 pub(super) fn event(row: &PgRow) -> sqlx::Result<Row<'_>> {
+    let data: Option<&str> = row.try_get("data")?;
+    // What cannot be read tells nothing.
+    let told: Option<Told<'_>> = data.and_then(|data| serde_json::from_str(data).ok());
     Ok(Row::Event(Event {
         client_id: row.try_get("client_id")?,
         event_id: row.try_get("event_id")?,
@@ -134,20 +144,86 @@ pub(super) fn event(row: &PgRow) -> sqlx::Result<Row<'_>> {
         aggregate_id: row.try_get("aggregate_id")?,
         sequence: row.try_get("sequence")?,
         occurred_at: row.try_get("occurred_at")?,
-        told: told(row, ["status", "captured_amount", "refunded_amount"])?,
-        told_before: told(row, ["previous_status", "previous_captured_amount", "previous_refunded_amount"])?,
+        told: told.as_ref().and_then(|told| {
+            standing(told.status.as_ref(), told.captured_amount.as_ref(), told.refunded_amount.as_ref())
+        }),
+        told_before: told.as_ref().and_then(|told| {
+            let before = told.previous.as_ref()?;
+            standing(before.status.as_ref(), before.captured_amount.as_ref(), before.refunded_amount.as_ref())
+        }),
+        particulars: told.as_ref().and_then(Told::particulars),
+        order: order_of(row)?,
         version: kept(row, ["version_status", "version_captured_amount", "version_refunded_amount"])?,
         version_before: kept(row, ["before_status", "before_captured_amount", "before_refunded_amount"])?,
     }))
 }
 
-/// What an event says, if it says something. Its amounts are texts; what it says nothing of is nothing.
-fn told<'r>(row: &'r PgRow, [status, captured, refunded]: [&str; 3]) -> sqlx::Result<Option<Standing<'r>>> {
-    let status: Option<&str> = row.try_get(status)?;
-    let Some(status) = status else { return Ok(None) };
-    let figure = |column: &str| -> sqlx::Result<Figure> {
-        let text: Option<&str> = row.try_get(column)?;
-        Ok(text.map_or(Figure::ZERO, Figure::from_text))
+/// What the order says of itself, if there is one.
+fn order_of(row: &PgRow) -> sqlx::Result<Option<Particulars<'_>>> {
+    let name: Option<&str> = row.try_get("client_order_no")?;
+    let Some(name) = name else { return Ok(None) };
+    Ok(Some(Particulars {
+        name: name.into(),
+        account_id: row.try_get("account_id")?,
+        currency: Code::of(row.try_get("currency")?),
+        amount: row.try_get("amount")?,
+    }))
+}
+
+/// What an event of an order or a hold tells.
+#[derive(Deserialize)]
+struct Told<'d> {
+    #[serde(borrow)]
+    client_order_no: Option<Text<'d>>,
+    #[serde(borrow)]
+    account_id: Option<Text<'d>>,
+    #[serde(borrow)]
+    currency: Option<Text<'d>>,
+    #[serde(borrow)]
+    amount: Option<Text<'d>>,
+    #[serde(borrow)]
+    captured_amount: Option<Text<'d>>,
+    #[serde(borrow)]
+    refunded_amount: Option<Text<'d>>,
+    #[serde(borrow)]
+    status: Option<Text<'d>>,
+    #[serde(borrow)]
+    previous: Option<ToldBefore<'d>>,
+}
+
+/// What an event of an order tells of the version before.
+#[derive(Deserialize)]
+struct ToldBefore<'d> {
+    #[serde(borrow)]
+    captured_amount: Option<Text<'d>>,
+    #[serde(borrow)]
+    refunded_amount: Option<Text<'d>>,
+    #[serde(borrow)]
+    status: Option<Text<'d>>,
+}
+
+impl<'d> Told<'d> {
+    fn particulars(&self) -> Option<Particulars<'d>> {
+        Some(Particulars {
+            name: self.client_order_no.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
+            account_id: self.account_id.as_ref()?.uuid()?,
+            currency: self.currency.as_ref()?.code(),
+            amount: self.amount.as_ref()?.figure(),
+        })
+    }
+}
+
+/// Where it says that something was. Its amounts are texts; what it says nothing of is nothing.
+fn standing<'d>(
+    status: Option<&Text<'d>>,
+    captured: Option<&Text<'d>>,
+    refunded: Option<&Text<'d>>,
+) -> Option<Standing<'d>> {
+    let figure = |text: Option<&Text<'_>>| text.map_or(Figure::ZERO, Text::figure);
+    let status = match &status?.0 {
+        Cow::Borrowed(status) => status,
+        // No state has letters that need escaping.
+        Cow::Owned(_) => "unknown",
     };
-    Ok(Some(Standing { status, captured: figure(captured)?, refunded: figure(refunded)? }))
+    Some(Standing { status, captured: figure(captured), refunded: figure(refunded) })
 }

@@ -7,7 +7,8 @@ use crate::row::{Alert, AskedRefund, Delivery, Funds, Payment, Receipt, Row};
 
 /// Its order is found by its key.
 pub(super) const PAYMENTS: &str = "
-    SELECT p.client_id, p.payment_no, p.order_id, p.amount, p.currency, p.status, o.status AS order_status
+    SELECT p.client_id, p.payment_no, p.order_id, p.amount, p.currency, p.status, p.expires_at,
+           o.status AS order_status, o.expires_at AS order_expires_at
     FROM payments p
     LEFT JOIN orders o ON o.client_id = p.client_id
                       AND o.order_id = p.order_id";
@@ -20,7 +21,9 @@ pub(super) fn payment(row: &PgRow) -> sqlx::Result<Row<'_>> {
         amount: row.try_get("amount")?,
         currency: row.try_get("currency")?,
         status: row.try_get("status")?,
+        expires_at: row.try_get("expires_at")?,
         order_status: row.try_get("order_status")?,
+        order_expires_at: row.try_get("order_expires_at")?,
     }))
 }
 

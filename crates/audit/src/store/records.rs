@@ -1,17 +1,96 @@
 //! Reading the idempotency records.
 
+use serde::Deserialize;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
-use crate::row::{Record, Row};
+use crate::row::{Answer, Record, Row};
 
-/// Without the bodies of the answers, which are most of the table.
+use super::text::Text;
+
 pub(super) const RECORDS: &str = "
-    SELECT client_id, key, operation, status, resource, response_status, response_location, completed_at
+    SELECT client_id, key, operation, status, resource, response_status, response_location, response_body, completed_at
     FROM idempotency_records";
 
 pub(super) fn record(row: &PgRow) -> sqlx::Result<Row<'_>> {
-    record_from(row).map(Row::Record)
+    let record = record_from(row)?;
+    let body: &[u8] = row.try_get("response_body")?;
+    let answer = if record.status == "failed" { answer_of_refusal(body) } else { answer(body) };
+    Ok(Row::Record(Record { answer, ..record }))
+}
+
+/// The body of an answer, of whatever operation. What is called otherwise there, or is no text, is passed over.
+#[derive(Deserialize)]
+struct Body<'b> {
+    #[serde(borrow)]
+    id: Option<Text<'b>>,
+    #[serde(borrow)]
+    account_id: Option<Text<'b>>,
+    #[serde(borrow)]
+    from_account_id: Option<Text<'b>>,
+    #[serde(borrow)]
+    to_account_id: Option<Text<'b>>,
+    #[serde(borrow)]
+    order_id: Option<Text<'b>>,
+    #[serde(borrow)]
+    amount: Option<Text<'b>>,
+    #[serde(borrow)]
+    currency: Option<Text<'b>>,
+    #[serde(borrow)]
+    captured_amount: Option<Text<'b>>,
+    #[serde(borrow)]
+    refunded_amount: Option<Text<'b>>,
+    #[serde(borrow)]
+    client_order_no: Option<Text<'b>>,
+    #[serde(borrow)]
+    reference: Option<Text<'b>>,
+    #[serde(borrow)]
+    status: Option<Text<'b>>,
+    version: Option<i64>,
+    #[serde(borrow)]
+    payment: Option<Payment<'b>>,
+    #[serde(borrow)]
+    effect: Option<Text<'b>>,
+}
+
+#[derive(Deserialize)]
+struct Payment<'b> {
+    #[serde(borrow)]
+    method: Option<Text<'b>>,
+}
+
+/// A problem document.
+#[derive(Deserialize)]
+struct Problem {
+    status: i64,
+}
+
+fn answer(body: &[u8]) -> Option<Answer<'_>> {
+    let body: Body<'_> = serde_json::from_slice(body).ok()?;
+    let id = |text: &Option<Text<'_>>| text.as_ref().and_then(Text::uuid);
+    let figure = |text: &Option<Text<'_>>| text.as_ref().map(Text::figure);
+    Some(Answer {
+        id: id(&body.id),
+        account_id: id(&body.account_id),
+        from_account_id: id(&body.from_account_id),
+        to_account_id: id(&body.to_account_id),
+        order_id: id(&body.order_id),
+        amount: figure(&body.amount),
+        currency: body.currency.as_ref().map(Text::code),
+        captured: figure(&body.captured_amount),
+        refunded: figure(&body.refunded_amount),
+        name: body.client_order_no.or(body.reference).map(|text| text.0),
+        state: body.status.map(|text| text.0),
+        version: body.version,
+        method: body.payment.and_then(|payment| payment.method).map(|text| text.0),
+        effect: body.effect.map(|text| text.0),
+        problem_status: None,
+    })
+}
+
+fn answer_of_refusal(body: &[u8]) -> Option<Answer<'_>> {
+    let problem: Problem = serde_json::from_slice(body).ok()?;
+    Some(Answer { problem_status: Some(problem.status), ..Answer::default() })
 }
 
 fn record_from(row: &PgRow) -> sqlx::Result<Record<'_>> {
@@ -24,6 +103,7 @@ fn record_from(row: &PgRow) -> sqlx::Result<Record<'_>> {
         response_status: row.try_get("response_status")?,
         response_location: row.try_get("response_location")?,
         completed_at: row.try_get("completed_at")?,
+        answer: None,
     })
 }
 
