@@ -118,7 +118,7 @@ INSERT INTO idempotency_records (
 )
 VALUES (
     :client::uuid, :key::text, 'POST /v1/orders', '\x00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff',
-    1, 'completed', 1, NULL, 409, 'application/problem+json', NULL,
+    1, 'failed', 1, NULL, 409, 'application/problem+json', NULL,
     convert_to(
         '{"type":"/problems/out-of-stock","title":"Out of stock","status":409,"retryable": false,"sku":"' || :sku::text
         || '","available_quantity":0,"requested_quantity":1}',

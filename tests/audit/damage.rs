@@ -737,7 +737,7 @@ async fn all_differences_are_counted_and_some_are_listed() {
 async fn books_that_cannot_be_read_are_an_error_and_no_difference() {
     let database = small().await.expect("books");
     let options = database.owner_options();
-    tamper(options, "ALTER TABLE orders RENAME TO orders_of_old").await.expect("the table is gone");
+    tamper(options, "ALTER TABLE skus RENAME TO skus_of_old").await.expect("the table is gone");
     let error = audited(options).await.expect_err("nothing to audit");
-    assert_eq!(error.to_string(), "cannot read orders");
+    assert_eq!(error.to_string(), "cannot read skus");
 }

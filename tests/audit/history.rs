@@ -11,7 +11,7 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
     (
         "a version in the middle, deleted",
         "DELETE FROM order_versions WHERE what = 'captured'",
-        &["order-versions"],
+        &["order-versions", "answers"],
     ),
     (
         "the last version, deleted",
@@ -21,7 +21,7 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
     (
         "all of it, deleted",
         "DELETE FROM order_versions",
-        &["order-versions"],
+        &["order-versions", "answers"],
     ),
     (
         "a version that was never made",
@@ -29,7 +29,7 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
          SELECT client_id, order_id, version + 1, what, status, captured_amount, refunded_amount, idempotency_key,
                 delivery_id, created_at
          FROM order_versions WHERE what = 'cancelled'",
-        &["order-versions"],
+        &["order-versions", "answers"],
     ),
     (
         "a placing that is told twice",
@@ -46,17 +46,17 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
     (
         "a change that there is not",
         "UPDATE order_versions SET what = 'gone' WHERE what = 'captured'",
-        &["order-versions"],
+        &["order-versions", "answers"],
     ),
     (
         "a history of an order that is not there",
         "UPDATE order_versions SET order_id = gen_random_uuid() WHERE what = 'cancelled'",
-        &["order-versions"],
+        &["order-versions", "answers"],
     ),
     (
         "a version at the word of a delivery that is not there",
         "UPDATE order_versions SET delivery_id = gen_random_uuid(), idempotency_key = NULL WHERE what = 'captured'",
-        &["order-versions"],
+        &["order-versions", "answers"],
     ),
 ];
 
@@ -65,7 +65,7 @@ const TOLD_OTHERWISE: &[(&str, &str, &[&str])] = &[
     (
         "a last version in another state than the order's",
         "UPDATE order_versions SET status = 'expired', what = 'expired' WHERE what = 'cancelled'",
-        &["order-versions", "event-states"],
+        &["order-versions", "answers", "event-states"],
     ),
     (
         "a last version of other figures than the order's",

@@ -50,22 +50,22 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
         "a refund of an order that was cancelled before",
         "UPDATE order_versions SET what = 'cancelled', status = 'cancelled', captured_amount = 0
          WHERE order_id = :refunded AND what = 'captured'",
-        &["order-versions", "event-states"],
+        &["order-versions", "answers", "event-states"],
     ),
     (
         "a refund of more than was captured then",
         "UPDATE order_versions SET captured_amount = 5 WHERE order_id = :refunded AND what = 'captured'",
-        &["order-versions", "event-states"],
+        &["order-versions", "answers", "event-states"],
     ),
     (
         "a capture that takes nothing",
         "UPDATE order_versions SET captured_amount = 0 WHERE order_id = :refunded AND what = 'captured'",
-        &["order-versions", "event-states"],
+        &["order-versions", "answers", "event-states"],
     ),
     (
         "a capture of an order that was paid at once",
         "UPDATE orders SET payment_method = 'balance' WHERE client_order_no = 'o-refunded'",
-        &["order-payments", "order-holds", "order-versions", "events"],
+        &["order-payments", "order-amounts", "order-holds", "order-versions", "events"],
     ),
     (
         "an event that tells of another state than its version",
@@ -147,12 +147,12 @@ const PAYMENT_DAMAGES: &[(&str, &str, &[&str])] = &[
     (
         "a delivery that has closed a payment which is paid",
         "UPDATE callback_deliveries SET effect = 'closed' WHERE delivery_key = 'evt_1'",
-        &["payments"],
+        &["payments", "answers"],
     ),
     (
         "a delivery that has paid a payment which waits",
         "UPDATE callback_deliveries SET effect = 'settled' WHERE delivery_key = 'evt_4'",
-        &["payments"],
+        &["payments", "answers"],
     ),
     (
         "an order that was paid before it was placed",

@@ -99,7 +99,9 @@ impl Answers {
             "cancelled" => &CANCEL_ORDER,
             _ => return,
         };
-        let Some(key) = version.idempotency_key else { return };
+        let Some(key) = version.idempotency_key.filter(|_| version.state.at > self.versions_since) else {
+            return;
+        };
         let standing = version.state.standing;
         let made = (key.into(), version.version, standing.captured, standing.refunded);
         let what = What { version: Some(made), ..What::default() };
