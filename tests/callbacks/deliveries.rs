@@ -32,14 +32,23 @@ async fn a_delivery_that_names_only_the_money_is_among_its_payments() -> anyhow:
     let stage = Stage::start().await?;
     stage.place(STRIPE, "H-0002").await?;
     stage.acknowledged(STRIPE, &paid("evt_1", "H-0002", "pi_1")).await?;
-    let dispute = json!({ "id": "dp_1", "object": "dispute", "payment_intent": "pi_1" });
+    let dispute = json!({
+        "id": "dp_1", "object": "dispute", "payment_intent": "pi_1", "amount": 8_880, "currency": "cny",
+    });
     stage.stripe_says("evt_2", "charge.dispute.created", &dispute).await?;
+    stage.stripe_says("evt_4", "charge.dispute.funds_withdrawn", &dispute).await?;
     let charge = json!({
         "id": "ch_1", "object": "charge", "payment_intent": "pi_1", "amount_refunded": 1_000, "currency": "cny",
     });
     stage.stripe_says("evt_3", "charge.refunded", &charge).await?;
     let payment = stage.payment("H-0002").await?;
-    assert_eq!(verdicts(&payment), ["settled", "none", "refunded"]);
+    assert_eq!(verdicts(&payment), ["settled", "held", "none", "refunded"]);
+    let alerts = stage.alerts("kind=disputed&status=open").await?;
+    assert_eq!(alerts.len(), 1, "a dispute is asked about once");
+    assert_eq!(
+        (&alerts[0]["payment_no"], &alerts[0]["received"]["amount"]),
+        (&json!("H-0002"), &json!("88.80"))
+    );
     stage.finish().await
 }
 

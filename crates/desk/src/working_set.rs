@@ -111,7 +111,7 @@ impl PaymentNeeds {
             PaymentCommand::TakeCallback(callback) => {
                 self.deliveries.extend([callback.delivery_key(client), callback.conflicting_key(client)]);
                 self.refunds.extend(callback.refund_key(client));
-                self.raised_by.extend(callback.refund_causes(client));
+                self.raised_by.extend(callback.alert_causes(client));
                 self.asked |= matches!(callback.notice.event, payment_callback::Event::Refunded(_));
             }
             PaymentCommand::ResolveAlert { alert_id, .. } => {

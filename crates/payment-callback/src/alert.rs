@@ -30,6 +30,8 @@ pub enum AlertKind {
     RefundMismatched,
     /// A refund is stuck at the provider.
     RefundAttention,
+    /// The payer's bank disputes the payment.
+    Disputed,
     /// A line of a provider's statement cannot be read, or not all of it.
     UnreadableLine,
     /// A line of a provider's statement repeats one before it.
@@ -48,7 +50,7 @@ pub enum AlertKind {
 
 impl AlertKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Mismatched,
         Self::Late,
         Self::Excess,
@@ -56,6 +58,7 @@ impl AlertKind {
         Self::DeliveryConflict,
         Self::RefundMismatched,
         Self::RefundAttention,
+        Self::Disputed,
         Self::UnreadableLine,
         Self::DuplicateLine,
         Self::MissingHere,
@@ -75,6 +78,7 @@ impl AlertKind {
             Self::DeliveryConflict => "delivery_conflict",
             Self::RefundMismatched => "refund_mismatched",
             Self::RefundAttention => "refund_attention",
+            Self::Disputed => "disputed",
             Self::UnreadableLine => "unreadable_line",
             Self::DuplicateLine => "duplicate_line",
             Self::MissingHere => "missing_here",

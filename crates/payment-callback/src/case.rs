@@ -13,8 +13,8 @@ use order::{Order, RefundId};
 use uuid::Uuid;
 
 use crate::{
-    Alert, AlertAction, AlertId, AlertKind, AskedRefund, Payment, PaymentStatus, Receipt, ReceiptId,
-    ReceiptKey, ReceiptRefund, ReceiptRefundKey, Resolution,
+    Alert, AlertAction, AlertId, AlertKind, AskedRefund, Payment, PaymentStatus, ProviderKind, Receipt,
+    ReceiptId, ReceiptKey, ReceiptRefund, ReceiptRefundKey, ReportedAmount, Resolution,
 };
 
 /// What was read of a payment.
@@ -296,6 +296,35 @@ impl<'i> Case<'i> {
             created_at: self.now,
         };
         self.alerts.insert(id, Held::made(alert));
+    }
+
+    /// Raises an alert about money that no receipt tells of.
+    pub(crate) fn raise_about_unknown(
+        &mut self,
+        kind: AlertKind,
+        cause: String,
+        provider: ProviderKind,
+        provider_payment_id: Option<&str>,
+        reported: &ReportedAmount,
+        detail: String,
+    ) {
+        let alert = Alert {
+            client_id: self.client_id,
+            id: AlertId(self.new_id()),
+            kind,
+            cause,
+            payment_no: None,
+            provider,
+            provider_payment_id: provider_payment_id.map(str::to_owned),
+            receipt_id: None,
+            expected: None,
+            received: reported.exact(),
+            detail: Some(detail),
+            resolution: None,
+            version: 1,
+            created_at: self.now,
+        };
+        self.alerts.insert(alert.id, Held::made(alert));
     }
 
     /// Ends the receipt's open alert, which what came later has answered.

@@ -6,7 +6,7 @@ use money::{Amount, Currency};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice {
     /// What the provider calls this delivery, the same when it is repeated: Stripe's event `id`, Alipay's `notify_id`,
-    /// WeChat Pay's `id`, `webhook-id`. 1 to 128 visible ASCII characters.
+    /// WeChat Pay's `id`, `webhook-id`. 1 to 255 visible ASCII characters.
     pub delivery_key: String,
     /// The provider's word for what happened, for people to read: at most 64 visible ASCII characters. What counts is
     /// [`Notice::event`].
@@ -25,7 +25,7 @@ pub struct Notice {
 /// `payment_no` is our own number, as the provider gives it back: `None` where it gives none, or something that is no
 /// number of ours (it has 1 to 64 visible ASCII characters). `payment_id` is the identity of the *money* at the provider,
 /// whatever kind of event tells of it: Stripe's PaymentIntent, Alipay's `trade_no`, WeChat Pay's `transaction_id`. Ids
-/// have 1 to 128 visible ASCII characters.
+/// have 1 to 255 visible ASCII characters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Money was paid.
@@ -60,6 +60,10 @@ pub enum Event {
     Disputed {
         /// The disputed money's identity at the provider, where it is told.
         payment_id: Option<String>,
+        /// The dispute's own id, where it is told: for finding it again, no part of the meaning.
+        dispute_id: Option<String>,
+        /// How much is disputed: for people to read, no part of the meaning.
+        amount: ReportedAmount,
     },
     /// An event of a known kind that moves no money and changes no state: waiting for the payer, unpaid, still
     /// processing.
@@ -244,7 +248,7 @@ impl Event {
             }
             Self::PaymentFailed { payment_id, .. }
             | Self::PaymentClosed { payment_id, .. }
-            | Self::Disputed { payment_id } => payment_id.as_deref(),
+            | Self::Disputed { payment_id, .. } => payment_id.as_deref(),
             Self::Noted { .. } | Self::OtherAccount { .. } | Self::UnknownType | Self::ToBeFetched { .. } => {
                 None
             }

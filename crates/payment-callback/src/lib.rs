@@ -35,6 +35,7 @@ pub mod case;
 pub mod configuration;
 pub mod decision;
 pub mod delivery;
+pub mod dispute;
 pub mod event;
 pub mod payable;
 pub mod payment;

@@ -73,6 +73,12 @@ pub trait Provider: fmt::Debug + Send + Sync {
     /// By what it believes a delivery: each key, with what a delivery that it signed must name besides.
     fn trusts(&self) -> Vec<Trust>;
 
+    /// The keys that are held and at this time verify nothing, by what their provider calls them: certificates whose time is
+    /// over, or has not begun.
+    fn keys_out_of_time(&self, _now: DateTime<Utc>) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What can be asked of the provider; `None` where the endpoint's configuration has no `api`.
     fn api(&self) -> Option<&dyn ProviderApi> {
         None

@@ -190,7 +190,11 @@ impl Case<'_> {
 fn asks_about_money(kind: AlertKind) -> bool {
     match kind {
         AlertKind::Mismatched | AlertKind::Late | AlertKind::Excess | AlertKind::Unmatched => true,
-        AlertKind::DeliveryConflict | AlertKind::RefundMismatched | AlertKind::RefundAttention => false,
+        AlertKind::DeliveryConflict
+        | AlertKind::RefundMismatched
+        | AlertKind::RefundAttention
+        // What becomes of it is decided at the provider.
+        | AlertKind::Disputed => false,
         // Between a statement and the books it is open which of the two is right: no money follows from it.
         AlertKind::UnreadableLine
         | AlertKind::DuplicateLine

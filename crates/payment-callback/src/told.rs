@@ -16,7 +16,7 @@ pub enum Effect {
     None,
     /// The payment, and its order, are paid.
     Settled,
-    /// Money was received that has paid nothing; an alert asks a person.
+    /// Money was received that has paid nothing, or what was told is a question; an alert asks a person.
     Held,
     /// Money was received under a number that no payment has yet.
     Parked,
@@ -103,8 +103,10 @@ impl Case<'_> {
             }
             Event::PaymentClosed { has_others: false, .. } => self.close_payment(told.provider),
             Event::Refunded(refund) => self.receive_refund(told, refund),
-            Event::Disputed { .. }
-            | Event::Noted { .. }
+            Event::Disputed { payment_id, amount, .. } => {
+                self.receive_dispute(told, payment_id.as_deref(), amount)
+            }
+            Event::Noted { .. }
             | Event::OtherAccount { .. }
             | Event::UnknownType
             | Event::ToBeFetched { .. } => Effect::None,

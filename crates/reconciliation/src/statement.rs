@@ -14,7 +14,7 @@ use crate::values::{ValueFault, read_amount, read_id, read_time};
 const HEADING_LINES_MAX: usize = 100;
 
 /// The longest id of a payment or a refund at a provider, in characters.
-pub const ID_LENGTH_MAX: usize = 128;
+pub const ID_LENGTH_MAX: usize = 255;
 
 /// The longest number of a payment, in characters.
 pub const PAYMENT_NO_LENGTH_MAX: usize = 64;

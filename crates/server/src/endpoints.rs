@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use client::ClientId;
 use payment_callback::{KeyMark, Provider, ProviderKind, Purpose, Trust};
 use provider_simulator::demo_keys;
@@ -129,6 +129,27 @@ impl Endpoints {
             }
         }
         Ok(opened)
+    }
+
+    /// Warns of keys whose time is over, or has not begun: what they sign is refused, and the server starts all the same,
+    /// since the endpoint may have others, and its provider comes again.
+    pub fn warn_of_keys_out_of_time(&self, now: DateTime<Utc>) {
+        for endpoint in self.all() {
+            let out_of_time = endpoint.provider.keys_out_of_time(now);
+            for key in &out_of_time {
+                tracing::warn!(
+                    endpoint = endpoint.name,
+                    key,
+                    "the time of a provider's key is over or has not begun: what it signs is refused; give the current one"
+                );
+            }
+            if !out_of_time.is_empty() && out_of_time.len() == endpoint.provider.trusts().len() {
+                tracing::warn!(
+                    endpoint = endpoint.name,
+                    "the endpoint has no key of this time: every callback to it is refused until it is given one"
+                );
+            }
+        }
     }
 
     /// Every endpoint.

@@ -216,6 +216,7 @@ impl Server {
             endpoints.extend(of_demo.into_iter().filter(|demo| !configured.contains(&demo.name)));
         }
         let endpoints = Endpoints::open(endpoints, database.pool()).await?;
+        endpoints.warn_of_keys_out_of_time(clock.now());
         let issuer = Issuer::open(issuing, demo_is_usable, database.pool()).await?;
 
         let metrics = if metrics { Metrics::default() } else { Metrics::unrecorded() };

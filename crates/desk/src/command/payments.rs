@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use client::ClientId;
 use idempotency::Key;
 use money::Amount;
+use payment_callback::dispute::dispute_cause;
 use payment_callback::refund::{failure_cause, stuck_cause};
 use payment_callback::{
     AlertAction, AlertCause, AlertId, AlertKind, Asked, AskedRefund, DeliveryFingerprint, DeliveryKey, Event,
@@ -133,11 +134,17 @@ impl CallbackCommand {
         }
     }
 
-    /// What raises, or has raised, the alerts about the refund that it speaks of, should that be stuck or fail late.
-    pub fn refund_causes(&self, client: ClientId) -> Vec<AlertCause> {
-        let Event::Refunded(refund) = &self.notice.event else { return Vec::new() };
-        let causes = [stuck_cause(self.provider, refund), failure_cause(self.provider, refund)];
-        causes.into_iter().flatten().map(|cause| (client, AlertKind::RefundAttention, cause)).collect()
+    /// What raises, or has raised, the alerts about the refund that it speaks of, should that be stuck or fail late, or about
+    /// the dispute.
+    pub fn alert_causes(&self, client: ClientId) -> Vec<AlertCause> {
+        let (kind, causes) = match &self.notice.event {
+            Event::Refunded(refund) => (
+                AlertKind::RefundAttention,
+                [stuck_cause(self.provider, refund), failure_cause(self.provider, refund)],
+            ),
+            event => (AlertKind::Disputed, [dispute_cause(self.provider, event), None]),
+        };
+        causes.into_iter().flatten().map(|cause| (client, kind, cause)).collect()
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn take(
     let mut known = payments::known_under(set, client, number, receipt);
     let counted = callback.refund_key(client).and_then(|refund| set.refunds_known.get(&refund));
     known.refunds.extend(counted.cloned());
-    let causes = callback.refund_causes(client);
+    let causes = callback.alert_causes(client);
     known.alerts.extend(set.alerts.iter().filter(|alert| causes.contains(&alert.cause())).cloned());
     let asked = known.payment.as_ref().and_then(|payment| {
         let amount = payment.request?.amount;

@@ -116,6 +116,11 @@ impl Provider for Wechatpay {
         keys.map(|key| Trust { key, recipient: recipient.clone() }).collect()
     }
 
+    fn keys_out_of_time(&self, now: DateTime<Utc>) -> Vec<String> {
+        let keys = self.verifier.keys.iter().filter(|key| !key.is_valid_at(now));
+        keys.map(|key| key.id.clone()).collect()
+    }
+
     fn api(&self) -> Option<&dyn ProviderApi> {
         self.api.as_ref().map(|api| api as &dyn ProviderApi)
     }

@@ -2,6 +2,7 @@
 
 use aes_gcm::aead::{Aead as _, KeyInit as _, Payload};
 use aes_gcm::{Aes256Gcm, Nonce};
+use chrono::DateTime;
 use payment_callback::{Decision, Event, Provider, Reason, RefundOutcome, RefundSum};
 use serde_json::{Value, json};
 
@@ -165,6 +166,11 @@ fn the_key_is_chosen_by_serial_and_a_certificate_has_its_time() {
     assert_eq!(by_certificate(CERTIFICATE_SERIAL, NOW), Err(Reason::UnknownKey), "it is not valid yet");
     let expired = WHILE_CERTIFIED + 30 * 86_400;
     assert_eq!(by_certificate(CERTIFICATE_SERIAL, expired), Err(Reason::UnknownKey));
+    for (at, out_of_time) in [(NOW, true), (WHILE_CERTIFIED, false), (expired, true)] {
+        let at = DateTime::from_timestamp(at, 0).unwrap();
+        let named = if out_of_time { vec![CERTIFICATE_SERIAL.to_owned()] } else { Vec::new() };
+        assert_eq!(ours().keys_out_of_time(at), named, "{at}: a public key has no end");
+    }
 }
 
 #[test]

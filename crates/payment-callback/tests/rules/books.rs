@@ -11,6 +11,7 @@ use payment_callback::{
     Alert, AlertAction, AlertId, Asked, AskedRefund, Case, CaseChanges, Effect, Event, Known, Notice,
     Payment, PaymentRequest, PaymentStatus, ProviderKind, Receipt, ReceiptKey, ReceiptRefund, ReceiptState,
     Refund, RefundOutcome, RefundSum, ReportedAmount, ResolveRefusal, Told,
+    dispute::dispute_cause,
     refund::{failure_cause, refund_id, stuck_cause},
     told::case_number,
 };
@@ -72,6 +73,15 @@ pub fn refunded(payment_id: &str, refund_id: &str, amount: &str) -> Event {
         outcome: RefundOutcome::Succeeded,
         paid: None,
     })
+}
+
+/// That the payer's bank disputes so much of this money.
+pub fn disputed(payment_id: &str, dispute_id: &str, amount: &str) -> Event {
+    Event::Disputed {
+        payment_id: Some(payment_id.to_owned()),
+        dispute_id: Some(dispute_id.to_owned()),
+        amount: exact(amount),
+    }
 }
 
 /// That so much was given back in all.
@@ -184,6 +194,9 @@ impl Books {
             let causes = [stuck_cause(provider, refund), failure_cause(provider, refund)];
             let raised = self.alerts.values().filter(|alert| causes.contains(&Some(alert.cause.clone())));
             known.alerts.extend(raised.cloned());
+        }
+        if let Some(cause) = dispute_cause(provider, event) {
+            known.alerts.extend(self.alerts.values().filter(|alert| alert.cause == cause).cloned());
         }
         let recorded_as = &notice.delivery_key;
         let told = Told { endpoint: "endpoint", recorded_as, provider, notice: &notice };

@@ -7,7 +7,8 @@ use payment_callback::{
 };
 
 use crate::books::{
-    Books, OWED, cny, ended, exact, one_of_total, paid, refunded, refunded_in_all, smudged, standard,
+    Books, NUMBER, OWED, cny, disputed, ended, exact, one_of_total, paid, refunded, refunded_in_all, smudged,
+    standard,
 };
 
 fn kinds(books: &Books) -> Vec<AlertKind> {
@@ -129,6 +130,41 @@ fn a_stuck_refund_is_asked_about_once_by_whichever_way_it_is_told_and_no_more_wh
         assert_eq!(books.take(&stuck("s")), Effect::None, "whoever has dismissed it is not asked again");
         assert_eq!(books.open_alerts().len(), 0);
     }
+}
+
+#[test]
+fn a_dispute_is_asked_about_once_and_moves_nothing() {
+    let mut books = Books::with_order();
+    books.take(&paid("m", exact(OWED)));
+    let balances = books.balances();
+    assert_eq!(books.take(&disputed("m", "dp_1", OWED)), Effect::Held);
+    assert_eq!(books.take(&disputed("m", "dp_1", OWED)), Effect::None, "it has moved on");
+    assert_eq!(
+        books.take(&disputed("m", "dp_2", "1.00")),
+        Effect::Held,
+        "another dispute is another question"
+    );
+    assert_eq!(kinds(&books), [AlertKind::Disputed, AlertKind::Disputed]);
+    let first = books.alerts.values().find(|alert| alert.cause == "dispute:standard:dp_1").unwrap().clone();
+    assert_eq!((first.received, first.payment_no.as_deref()), (Some(cny(OWED)), Some(NUMBER)));
+    assert!(books.resolve(first.id, AlertAction::Refund).is_err());
+    books.resolve(first.id, AlertAction::Dismiss).unwrap();
+    assert_eq!(
+        books.take(&disputed("m", "dp_1", OWED)),
+        Effect::None,
+        "whoever has answered is not asked again"
+    );
+    assert_eq!((books.balances(), books.state("m")), (balances, ReceiptState::Settled));
+}
+
+#[test]
+fn a_dispute_about_money_that_is_not_known_is_asked_about_without_a_receipt() {
+    let mut books = Books::new();
+    assert_eq!(books.take(&disputed("ch_1", "dp_1", "1.00")), Effect::Held);
+    let open = books.open_alerts();
+    assert_eq!((open[0].kind, open[0].receipt_id), (AlertKind::Disputed, None));
+    assert_eq!(open[0].provider_payment_id.as_deref(), Some("ch_1"));
+    assert_eq!(books.receipts.len(), 0);
 }
 
 #[test]

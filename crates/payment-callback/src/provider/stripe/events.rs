@@ -163,7 +163,11 @@ fn refund_updated(refund: &Json) -> Result<Event, Rejection> {
 
 fn disputed(dispute: &Json) -> Result<Event, Rejection> {
     let payment_id = id_or_object(dispute, "payment_intent").or_else(|| id_or_object(dispute, "charge"));
-    Ok(Event::Disputed { payment_id: payment_id.and_then(|id| provider_id(Some(id)).ok()) })
+    Ok(Event::Disputed {
+        payment_id: payment_id.and_then(|id| provider_id(Some(id)).ok()),
+        dispute_id: provider_id(dispute.text("id")).ok(),
+        amount: amount(dispute, "amount"),
+    })
 }
 
 pub(super) fn noted(object: &Json) -> Result<Event, Rejection> {
