@@ -265,6 +265,8 @@ pub struct RefundItem<'r> {
     pub sku: &'r str,
     /// How many pieces.
     pub quantity: i64,
+    /// Whether they are back in stock: with the refund's making, or, at a provider, since it is done.
+    pub is_back: bool,
 }
 
 /// A sku.

@@ -244,8 +244,10 @@ fn refund(row: &PgRow) -> sqlx::Result<Row<'_>> {
 }
 
 const REFUND_ITEMS: &str = "
-    SELECT client_id, order_id, sku, quantity
-    FROM refund_items";
+    SELECT i.client_id, i.order_id, i.sku, i.quantity, a.refund_id IS NULL OR a.items_back AS is_back
+    FROM refund_items i
+    LEFT JOIN asked_refunds a ON a.client_id = i.client_id
+                             AND a.refund_id = i.refund_id";
 
 fn refund_item(row: &PgRow) -> sqlx::Result<Row<'_>> {
     Ok(Row::RefundItem(RefundItem {
@@ -253,6 +255,7 @@ fn refund_item(row: &PgRow) -> sqlx::Result<Row<'_>> {
         order_id: row.try_get("order_id")?,
         sku: row.try_get("sku")?,
         quantity: row.try_get("quantity")?,
+        is_back: row.try_get("is_back")?,
     }))
 }
 

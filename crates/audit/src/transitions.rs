@@ -5,7 +5,8 @@ use crate::figure::Figure;
 use crate::row::Standing;
 use crate::vocabulary::{
     HOLD_EXPIRED, HOLD_PLACED, HOLD_RELEASED, ORDER_AUTHORIZED, ORDER_CANCELLED, ORDER_CAPTURED,
-    ORDER_EXPIRED, ORDER_PAID, ORDER_PLACED, ORDER_REFUND_ASKED, ORDER_REFUNDED, REFUND_ASKED,
+    ORDER_EXPIRED, ORDER_PAID, ORDER_PLACED, ORDER_REFUND_ASKED, ORDER_REFUND_CONFIRMED, ORDER_REFUND_FAILED,
+    ORDER_REFUNDED, REFUND_ASKED, REFUND_CONFIRMED, REFUND_FAILED,
 };
 
 /// From which state, if there was one; by what change; to which state.
@@ -29,6 +30,13 @@ pub const ORDER_STEPS: &[Step] = &[
     (Some("partially_refunded"), "refunded", "refunded"),
     (Some("paid"), REFUND_ASKED, "paid"),
     (Some("partially_refunded"), REFUND_ASKED, "partially_refunded"),
+    // What was asked for may end in whatever way while others were given back at the provider.
+    (Some("paid"), REFUND_CONFIRMED, "paid"),
+    (Some("partially_refunded"), REFUND_CONFIRMED, "partially_refunded"),
+    (Some("refunded"), REFUND_CONFIRMED, "refunded"),
+    (Some("paid"), REFUND_FAILED, "paid"),
+    (Some("partially_refunded"), REFUND_FAILED, "partially_refunded"),
+    (Some("refunded"), REFUND_FAILED, "refunded"),
 ];
 
 /// The change that makes an order.
@@ -45,6 +53,8 @@ const ORDER_EVENTS: &[(&str, &str)] = &[
     (ORDER_EXPIRED, "expired"),
     (ORDER_REFUNDED, "refunded"),
     (ORDER_REFUND_ASKED, REFUND_ASKED),
+    (ORDER_REFUND_CONFIRMED, REFUND_CONFIRMED),
+    (ORDER_REFUND_FAILED, REFUND_FAILED),
 ];
 
 /// What each event of a hold leads to. All but the placing come from a hold that is active.
@@ -222,6 +232,8 @@ mod tests {
             (was("authorized", 4, 0), "captured", standing("paid", 5, 0)),
             (was("authorized", 4, 0), "expired", standing("expired", 4, 0)),
             (was("paid", 9, 0), "refund_asked", standing("paid", 9, 0)),
+            (was("paid", 9, 0), "refund_failed", standing("paid", 9, 0)),
+            (was("refunded", 9, 9), "refund_confirmed", standing("refunded", 9, 9)),
             (was("paid", 9, 0), "refunded", standing("partially_refunded", 9, 1)),
             (was("partially_refunded", 9, 1), "refunded", standing("refunded", 9, 9)),
             (Before::Untold, "captured", standing("paid", 9, 0)),
@@ -248,6 +260,8 @@ mod tests {
             (was("authorized", 4, 0), "captured", standing("paid", 4, 0)),
             (was("authorized", 4, 0), "cancelled", standing("cancelled", 0, 0)),
             (was("paid", 9, 0), "refund_asked", standing("paid", 9, 1)),
+            (was("paid", 9, 0), "refund_confirmed", standing("paid", 9, 1)),
+            (was("refunded", 9, 9), "refund_failed", standing("partially_refunded", 9, 9)),
             (was("paid", 9, 0), "refunded", standing("refunded", 9, 8)),
             (was("paid", 9, 0), "refunded", standing("partially_refunded", 9, 9)),
             (was("partially_refunded", 9, 5), "refunded", standing("partially_refunded", 9, 4)),

@@ -124,6 +124,12 @@ pub const ORDER_REFUND: &str = "order_refund";
 /// The version of an order that says that its provider is to give something back.
 pub const REFUND_ASKED: &str = "refund_asked";
 
+/// The version of an order that says that its provider has given back what was counted before.
+pub const REFUND_CONFIRMED: &str = "refund_confirmed";
+
+/// The version of an order that says that its provider does not give back what it was asked for.
+pub const REFUND_FAILED: &str = "refund_failed";
+
 /// The kind of that word.
 pub fn kind(word: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.word == word)
@@ -291,6 +297,10 @@ pub const HOLD_EXPIRED: &str = "onefold.hold.expired.v1";
 pub const SKU_SET: &str = "onefold.sku.set.v1";
 /// The provider that an order was paid at is asked to give something back.
 pub const ORDER_REFUND_ASKED: &str = "onefold.order.refund_asked.v1";
+/// The provider says that a refund it was asked for is done, whose money was counted before.
+pub const ORDER_REFUND_CONFIRMED: &str = "onefold.order.refund_confirmed.v1";
+/// The provider does not give back what it was asked for.
+pub const ORDER_REFUND_FAILED: &str = "onefold.order.refund_failed.v1";
 /// A person is asked about a payment.
 pub const ALERT_RAISED: &str = "onefold.payment_alert.raised.v1";
 /// Somebody, or what came later, has answered.
@@ -311,6 +321,8 @@ pub const EVENTS: &[(&str, &str)] = &[
     (ORDER_CANCELLED, "order"),
     (ORDER_REFUNDED, "order"),
     (ORDER_REFUND_ASKED, "order"),
+    (ORDER_REFUND_CONFIRMED, "order"),
+    (ORDER_REFUND_FAILED, "order"),
     (HOLD_PLACED, "hold"),
     ("onefold.hold.captured.v1", "hold"),
     (HOLD_RELEASED, "hold"),

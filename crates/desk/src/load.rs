@@ -130,10 +130,10 @@ async fn load_skus(
     locked: bool,
     set: &mut WorkingSet,
 ) -> Result<(), Fault> {
-    if needs.skus.is_empty() {
+    let keys: Vec<_> = needs.skus.union(&needs.payments.skus).cloned().collect();
+    if keys.is_empty() {
         return Ok(());
     }
-    let keys: Vec<_> = needs.skus.iter().cloned().collect();
     let read =
         ask(connection, async |connection| inventory::store::load(connection, &keys, locked).await).await?;
     read.into_iter().for_each(|sku| set.skus.load(sku));

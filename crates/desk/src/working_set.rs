@@ -14,7 +14,7 @@ use inventory::{Sku, SkuCode};
 use notifications::WebhookDelivery;
 use order::store::items::{ItemRow, rows_given_back, rows_of};
 use order::store::refunds::{RefundItemRow, item_rows_of};
-use order::{Order, OrderId, OrderVersion, PaymentTerms, Refund, RefundId};
+use order::{Order, OrderId, OrderVersion, PaymentTerms, Refund, RefundId, VersionOfRefund};
 use payment_callback::{
     Alert, AlertCause, AskedRefund, DeliveryKey, DeliveryRecord, KnownDelivery, Payment, QuarantinedBody,
     Receipt, ReceiptRefund, ReceiptRefundKey,
@@ -69,6 +69,10 @@ pub struct PaymentNeeds {
     pub given_back: BTreeSet<<Order as Row>::Key>,
     /// Whether the refunds that were asked for are needed of each receipt.
     pub asked: bool,
+    /// Receipts of which a refund is told: what was asked for of them may be done, and then its items come back.
+    pub told: BTreeSet<<Receipt as Row>::Key>,
+    /// The skus of those items.
+    pub skus: BTreeSet<<Sku as Row>::Key>,
 }
 
 impl Needs {
@@ -112,7 +116,10 @@ impl PaymentNeeds {
                 self.deliveries.extend([callback.delivery_key(client), callback.conflicting_key(client)]);
                 self.refunds.extend(callback.refund_key(client));
                 self.raised_by.extend(callback.alert_causes(client));
-                self.asked |= matches!(callback.notice.event, payment_callback::Event::Refunded(_));
+                if matches!(callback.notice.event, payment_callback::Event::Refunded(_)) {
+                    self.asked = true;
+                    self.told.extend(callback.receipt_key(client));
+                }
             }
             PaymentCommand::ResolveAlert { alert_id, .. } => {
                 self.alerts.insert((client, *alert_id));
@@ -150,6 +157,8 @@ pub struct WorkingSet {
     pub alerts: Versioned<Alert>,
     /// Refunds that providers were asked for.
     pub asked: Versioned<AskedRefund>,
+    /// Those of them that are refunds of orders, as their orders know them.
+    pub refunds_of_orders: HashMap<(ClientId, RefundId), Refund>,
     /// Deliveries that were dealt with, and what they meant.
     pub deliveries: HashMap<DeliveryKey, KnownDelivery>,
     /// Refunds that were counted.
@@ -238,6 +247,7 @@ impl WorkingSet {
             skus,
             daily_totals,
             order_refunds,
+            versions_of_refunds,
             payments,
             receipts,
             alerts,
@@ -255,7 +265,8 @@ impl WorkingSet {
             if order.version == Order::FIRST_VERSION {
                 self.taken.order_numbers.insert((order.client_id, order.client_order_no.clone()), order.id);
             }
-            self.note_version(&order, &entries, origin);
+            let refund = versions_of_refunds.iter().find(|version| version.is_of(&order));
+            self.note_version(&order, refund, &entries, origin);
             self.orders.put(order);
         }
         for hold in holds {
@@ -275,6 +286,7 @@ impl WorkingSet {
         daily_totals.into_iter().for_each(|total| self.daily_totals.put(total));
         for refund in order_refunds {
             self.taken.refund_references.insert((refund.client_id, refund.reference.clone()), refund.id);
+            self.refunds_of_orders.insert((refund.client_id, refund.id), refund.clone());
             self.order_refunds.push(refund);
         }
         for movement in movements {
@@ -304,13 +316,19 @@ impl WorkingSet {
 
     /// Keeps what this version of an order was. A placing that moved money is told by its journal row: writing it once
     /// more would cost each order a row.
-    fn note_version(&mut self, order: &Order, entries: &[Entry], origin: &Origin) {
+    fn note_version(
+        &mut self,
+        order: &Order,
+        refund: Option<&VersionOfRefund>,
+        entries: &[Entry],
+        origin: &Origin,
+    ) {
         let told_by_journal = || entries.iter().any(|entry| entry.cause == Cause::Order(order.id.0));
         if order.version == Order::FIRST_VERSION && told_by_journal() {
             return;
         }
         let before = self.order(order.client_id, order.id);
-        let made = OrderVersion::made(before, order, origin);
+        let made = OrderVersion::made(before, order, refund, origin);
         self.order_versions.push(made);
     }
 
@@ -411,6 +429,8 @@ pub struct Changes {
     pub daily_totals: Vec<DailyTotal>,
     /// New refunds of orders.
     pub order_refunds: Vec<Refund>,
+    /// Which of the orders' versions a refund has made.
+    pub versions_of_refunds: Vec<VersionOfRefund>,
     /// Payments.
     pub payments: Vec<Payment>,
     /// Receipts.

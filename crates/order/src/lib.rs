@@ -36,4 +36,4 @@ pub use order::{Order, OrderId, PaymentMethod};
 pub use place::{PaymentTerms, PlaceRefusal, Placed, Placement};
 pub use refund::{Refund, RefundId, RefundRefusal, RefundStatus, Refunded, Refunding};
 pub use status::{OrderEvent, OrderStatus, StateConflict, Step};
-pub use version::{Change, OrderVersion};
+pub use version::{Change, OrderVersion, RefundStep, VersionOfRefund};

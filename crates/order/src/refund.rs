@@ -57,7 +57,7 @@ pub struct Refund {
     pub reference: String,
     /// How much; more than zero.
     pub amount: Amount,
-    /// The items that are given back to the stock with it.
+    /// The items that are given back to the stock with it: when the money is back.
     pub items: Vec<ItemWanted>,
     /// Where it is in its life.
     pub status: RefundStatus,
@@ -116,7 +116,7 @@ pub enum RefundRefusal {
     ItemsExceedOrder {
         /// Of what.
         sku: SkuCode,
-        /// How many the order has.
+        /// How many the order has, apart from those that are to come back with refunds on their way.
         left: u64,
         /// How many were to come back.
         requested: u64,
@@ -202,14 +202,18 @@ pub fn to_balance(account: &Account, order: &Order, refunding: Refunding) -> Res
     })
 }
 
-/// Has money of an order given back by the provider that it was paid at. No figure of the order moves before the provider
-/// says that the money is back; items come back at once. Whether so much is left, with what is on its way, is not asked
-/// here.
+/// Has money of an order given back by the provider that it was paid at. No figure of the order moves, and no item comes
+/// back, before the provider says that the money is back. `spoken_for` are the items of refunds that are on their way: they
+/// are taken off what may come back. Whether so much money is left is not asked here.
 ///
 /// # Panics
 ///
 /// If the order was not paid at a provider.
-pub fn at_provider(order: &Order, refunding: Refunding) -> Result<(Refund, Order), RefundRefusal> {
+pub fn at_provider(
+    order: &Order,
+    spoken_for: &[ItemWanted],
+    refunding: Refunding,
+) -> Result<(Refund, Order), RefundRefusal> {
     assert_eq!(order.payment_method, PaymentMethod::Provider, "money goes back the way it came");
     let Refunding { refund_id, entry_id: _, reference, amount, items, now } = refunding;
     order.at(now).on(OrderEvent::RefundedInPart)?;
@@ -217,7 +221,7 @@ pub fn at_provider(order: &Order, refunding: Refunding) -> Result<(Refund, Order
     if amount.currency() != order_currency {
         return Err(RefundRefusal::CurrencyMismatch { order_currency, given: amount.currency() });
     }
-    let order_items = with_items_back(&order.items, &items)?;
+    are_left(&order.items, spoken_for, &items)?;
     let refund = Refund {
         client_id: order.client_id,
         id: refund_id,
@@ -231,23 +235,54 @@ pub fn at_provider(order: &Order, refunding: Refunding) -> Result<(Refund, Order
         created_at: now,
         updated_at: now,
     };
-    let order = Order { items: order_items, version: order.version + 1, updated_at: now, ..order.clone() };
-    Ok((refund, order))
+    Ok((refund, order.in_status(order.status, now)))
+}
+
+impl Order {
+    /// The order, in the same version, with these items counted as given back; none, if it does not have them all any more:
+    /// a piece comes back once, whichever refund was the first to bring it.
+    pub fn with_items_back(&self, back: &[ItemWanted]) -> Option<Self> {
+        let items = with_items_back(&self.items, back).ok()?;
+        Some(Self { items, ..self.clone() })
+    }
+
+    /// The order's next version, in which nothing of it has moved: a refund of it has come further.
+    pub fn told_of_refund(&self, now: DateTime<Utc>) -> Self {
+        self.in_status(self.status, now)
+    }
 }
 
 /// The order's items, with these counted as given back.
 fn with_items_back(items: &[OrderItem], back: &[ItemWanted]) -> Result<Vec<OrderItem>, RefundRefusal> {
+    are_left(items, &[], back)?;
     let mut items = items.to_vec();
-    for ItemWanted { sku, quantity } in back {
-        let item = items.iter_mut().find(|item| item.sku == *sku);
-        let left = item.as_ref().map_or(0, |item| item.quantity - item.given_back);
-        match item {
-            Some(item) if *quantity <= left => item.given_back += quantity,
-            _ => {
-                let (sku, requested) = (sku.clone(), *quantity);
-                return Err(RefundRefusal::ItemsExceedOrder { sku, left, requested });
-            }
-        }
+    for item in &mut items {
+        item.given_back += pieces_of(back, &item.sku);
     }
     Ok(items)
+}
+
+/// Whether the order still has the items that are to come back, apart from those that are spoken for.
+fn are_left(
+    items: &[OrderItem],
+    spoken_for: &[ItemWanted],
+    back: &[ItemWanted],
+) -> Result<(), RefundRefusal> {
+    for ItemWanted { sku, quantity: requested } in back {
+        let item = items.iter().find(|item| item.sku == *sku);
+        let left = item.map_or(0, |item| {
+            // What is on its way may have been asked for anew after it had failed, and then succeed all the same.
+            (item.quantity - item.given_back).saturating_sub(pieces_of(spoken_for, sku))
+        });
+        if *requested > left {
+            let (sku, requested) = (sku.clone(), *requested);
+            return Err(RefundRefusal::ItemsExceedOrder { sku, left, requested });
+        }
+    }
+    Ok(())
+}
+
+/// How many pieces of a sku there are among these, in which it may stand more than once.
+fn pieces_of(wanted: &[ItemWanted], sku: &SkuCode) -> u64 {
+    wanted.iter().filter(|item| item.sku == *sku).map(|item| item.quantity).sum()
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use client::ClientId;
 use money::Amount;
 
-use crate::{Order, OrderId, OrderStatus};
+use crate::{Order, OrderId, OrderStatus, RefundId};
 
 /// What made a version of an order, in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +20,11 @@ pub enum Change {
     Refunded,
     /// Its provider is asked to give something back.
     RefundAsked,
+    /// Its provider says that a refund it was asked for is done, whose money was counted before: as a part of the total of
+    /// all refunds. Its items are back from then on.
+    RefundConfirmed,
+    /// Its provider has not given back what it was asked for, and will not.
+    RefundFailed,
     /// It was called off.
     Cancelled,
     /// Its time was over.
@@ -30,19 +35,21 @@ pub enum Change {
 
 impl Change {
     /// Every word.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Placed,
         Self::Paid,
         Self::Captured,
         Self::Refunded,
         Self::RefundAsked,
+        Self::RefundConfirmed,
+        Self::RefundFailed,
         Self::Cancelled,
         Self::Expired,
         Self::Corrected,
     ];
 
-    /// What leads from one version to the next; from none to the first.
-    pub fn between(before: Option<&Order>, after: &Order) -> Self {
+    /// What leads from one version to the next; from none to the first. `refund` is how far a refund has come with it.
+    pub fn between(before: Option<&Order>, after: &Order, refund: Option<RefundStep>) -> Self {
         let Some(before) = before else { return Self::Placed };
         let grew = |of: fn(&Order) -> Amount| of(after).minor_units() > of(before).minor_units();
         let figures = |order: &Order| (order.status, order.captured_amount, order.refunded_amount);
@@ -52,8 +59,12 @@ impl Change {
             _ if grew(|order| order.refunded_amount) => Self::Refunded,
             (OrderStatus::Authorized, _) => Self::Captured,
             (OrderStatus::PendingPayment, OrderStatus::Paid) => Self::Paid,
-            // Nothing of it moves before the provider has said so.
-            _ if figures(before) == figures(after) => Self::RefundAsked,
+            _ if figures(before) == figures(after) => match refund {
+                Some(RefundStep::Asked) => Self::RefundAsked,
+                Some(RefundStep::Done) => Self::RefundConfirmed,
+                Some(RefundStep::Failed) => Self::RefundFailed,
+                None => Self::Corrected,
+            },
             _ => Self::Corrected,
         }
     }
@@ -66,6 +77,8 @@ impl Change {
             Self::Captured => "captured",
             Self::Refunded => "refunded",
             Self::RefundAsked => "refund_asked",
+            Self::RefundConfirmed => "refund_confirmed",
+            Self::RefundFailed => "refund_failed",
             Self::Cancelled => "cancelled",
             Self::Expired => "expired",
             Self::Corrected => "corrected",
@@ -75,6 +88,44 @@ impl Change {
     /// The change of that word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|change| change.as_str() == word)
+    }
+}
+
+/// How far a refund has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefundStep {
+    /// A provider is to be asked for it.
+    Asked,
+    /// The money is back.
+    Done,
+    /// It is not given back.
+    Failed,
+}
+
+/// That a refund has made a version of its order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VersionOfRefund {
+    /// The client whose order it is.
+    pub client_id: ClientId,
+    /// The order.
+    pub order_id: OrderId,
+    /// Which of its versions.
+    pub version: i64,
+    /// The refund.
+    pub refund_id: RefundId,
+    /// How far it has come.
+    pub step: RefundStep,
+}
+
+impl VersionOfRefund {
+    /// That a refund has made this version.
+    pub fn of(order: &Order, refund_id: RefundId, step: RefundStep) -> Self {
+        Self { client_id: order.client_id, order_id: order.id, version: order.version, refund_id, step }
+    }
+
+    /// Whether it was this one.
+    pub fn is_of(&self, order: &Order) -> bool {
+        (self.client_id, self.order_id, self.version) == (order.client_id, order.id, order.version)
     }
 }
 
@@ -95,6 +146,8 @@ pub struct OrderVersion {
     pub captured_amount: Amount,
     /// What had been given back by then.
     pub refunded_amount: Amount,
+    /// The refund that made it, if one did that was asked for here.
+    pub refund_id: Option<RefundId>,
     /// At whose word.
     pub origin: Origin,
     /// When it was decided.
@@ -102,16 +155,22 @@ pub struct OrderVersion {
 }
 
 impl OrderVersion {
-    /// The version that `after` is, made from `before`.
-    pub fn made(before: Option<&Order>, after: &Order, origin: &Origin) -> Self {
+    /// The version that `after` is, made from `before`, by a refund if it is one's.
+    pub fn made(
+        before: Option<&Order>,
+        after: &Order,
+        refund: Option<&VersionOfRefund>,
+        origin: &Origin,
+    ) -> Self {
         Self {
             client_id: after.client_id,
             order_id: after.id,
             version: after.version,
-            change: Change::between(before, after),
+            change: Change::between(before, after, refund.map(|refund| refund.step)),
             status: after.status,
             captured_amount: after.captured_amount,
             refunded_amount: after.refunded_amount,
+            refund_id: refund.map(|refund| refund.refund_id),
             origin: origin.clone(),
             created_at: after.updated_at,
         }
@@ -164,11 +223,27 @@ mod tests {
         ] {
             let made = |version, (status, captured, refunded)| order(version, status, captured, refunded);
             let (before, after) = (made(1, before), made(2, after));
-            assert_eq!(Change::between(Some(&before), &after).as_str(), change);
+            assert_eq!(Change::between(Some(&before), &after, None).as_str(), change);
         }
         let first = order(1, Is::Paid, "9", "0");
-        let version = OrderVersion::made(None, &first, &Origin::Service);
+        let version = OrderVersion::made(None, &first, None, &Origin::Service);
         assert_eq!((version.change, version.version, version.status), (Change::Placed, 1, Is::Paid));
+    }
+
+    #[test]
+    fn a_refund_that_moves_no_figure_is_told_by_how_far_it_is() {
+        let (before, after) = (order(2, OrderStatus::Paid, "9", "0"), order(3, OrderStatus::Paid, "9", "0"));
+        for (step, change) in [
+            (RefundStep::Asked, "refund_asked"),
+            (RefundStep::Done, "refund_confirmed"),
+            (RefundStep::Failed, "refund_failed"),
+        ] {
+            let refund = VersionOfRefund::of(&after, RefundId(Uuid::max()), step);
+            let made = OrderVersion::made(Some(&before), &after, Some(&refund), &Origin::Service);
+            assert_eq!((made.change.as_str(), made.refund_id), (change, Some(refund.refund_id)));
+        }
+        let back = order(3, OrderStatus::PartiallyRefunded, "9", "1");
+        assert_eq!(Change::between(Some(&before), &back, Some(RefundStep::Done)), Change::Refunded);
     }
 
     #[test]

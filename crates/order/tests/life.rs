@@ -10,7 +10,7 @@ use order::place::{self, Placement};
 use order::refund::{self, RefundId, RefundRefusal, Refunded, Refunding};
 use order::{
     EndRefusal, ItemWanted, Order, OrderCaptureRefusal, OrderCaptured, OrderId, OrderItem, OrderStatus,
-    Placed, StateConflict, capture, end,
+    PaymentMethod, Placed, StateConflict, capture, end,
 };
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -154,6 +154,30 @@ fn no_more_items_come_back_than_were_bought() {
         back(&first.account, &first.order, fan),
         Err(RefundRefusal::ItemsExceedOrder { left: 0, .. })
     ));
+}
+
+#[test]
+fn what_a_provider_is_asked_to_give_back_comes_back_when_it_has() {
+    let placed = place::pay_from_balance(&account("100"), placement("100")).unwrap();
+    let order = Order { payment_method: PaymentMethod::Provider, ..placed.order };
+    let ask = |order: &Order, spoken_for: &[ItemWanted], pieces| {
+        refund::at_provider(order, spoken_for, refunding(cny("1"), tea(pieces)))
+    };
+    let (first, asked) = ask(&order, &[], 1).unwrap();
+    assert_eq!((asked.items[0].given_back, asked.version), (0, order.version + 1), "nothing is back yet");
+    let sku = SkuCode("TEA".to_owned());
+    assert_eq!(
+        ask(&asked, &first.items, 2),
+        Err(RefundRefusal::ItemsExceedOrder { sku, left: 1, requested: 2 }),
+        "what is on its way is spoken for"
+    );
+    assert!(ask(&asked, &[], 2).is_ok(), "unless it has failed");
+
+    let back = asked.with_items_back(&first.items).unwrap();
+    assert_eq!((back.items[0].given_back, back.version), (1, asked.version));
+    assert!(ask(&back, &[], 2).is_err());
+    assert_eq!(back.with_items_back(&tea(2)), None, "a piece comes back once");
+    assert_eq!(back.with_items_back(&[]), Some(back.clone()));
 }
 
 #[test]

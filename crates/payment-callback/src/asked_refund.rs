@@ -7,11 +7,11 @@
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use money::Amount;
-use order::{OrderId, RefundId};
+use order::{OrderId, RefundId, RefundStep};
 
-use crate::case::{Case, Raised};
+use crate::case::{ANSWERED, Case, Raised};
 use crate::receipt::minor;
-use crate::{AlertKind, ProviderKind, Receipt, ReceiptKey, Refund, RefundOutcome};
+use crate::{AlertAction, AlertKind, ProviderKind, Receipt, ReceiptKey, Refund, RefundOutcome};
 
 /// How far a refund is that a provider is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -71,6 +71,9 @@ pub struct AskedRefund {
     pub provider_refund_id: Option<String>,
     /// Why it failed.
     pub failure: Option<String>,
+    /// Whether its items are back in stock. That happens once: when it succeeds, unless the order does not have them all any
+    /// more by then.
+    pub items_back: bool,
     /// How many changes it has seen, its making the first.
     pub version: i64,
     /// When it was made.
@@ -183,6 +186,7 @@ impl Case<'_> {
             status: AskedStatus::Pending,
             provider_refund_id: None,
             failure: None,
+            items_back: false,
             version: 1,
             created_at: self.now,
             updated_at: self.now,
@@ -223,9 +227,7 @@ impl Case<'_> {
         let provider_refund_id = told.refund_id.clone().or(asked.provider_refund_id.clone());
         let asked = AskedRefund { provider_refund_id, ..asked };
         match told.outcome {
-            RefundOutcome::Succeeded => {
-                self.set_asked(AskedRefund { status: AskedStatus::Succeeded, failure: None, ..asked });
-            }
+            RefundOutcome::Succeeded => self.succeed_asked(asked),
             RefundOutcome::Closed => self.fail_asked(asked, "closed by the provider".to_owned()),
             // It is not over: a person acts at the provider.
             RefundOutcome::Abnormal => self.set_asked(AskedRefund { status: AskedStatus::Pending, ..asked }),
@@ -247,10 +249,23 @@ impl Case<'_> {
         self.all_asked().find(|asked| asked.id == id).cloned()
     }
 
-    /// It is not given back. The money is where it was, and a person is asked.
+    /// The payer has the money, so its items are back too, with the version of the order that tells of it; and nobody has to
+    /// act any more, if it was taken for failed.
+    fn succeed_asked(&mut self, asked: AskedRefund) {
+        let items_back = asked.items_back || self.bring_items_back(&asked);
+        let id = asked.id;
+        self.set_asked(AskedRefund { status: AskedStatus::Succeeded, failure: None, items_back, ..asked });
+        self.note_step(id, RefundStep::Done);
+        if let Some(alert) = self.alert_of(&refusal_cause(id)).map(|alert| alert.id) {
+            self.end_alert(alert, AlertAction::Superseded, "service", ANSWERED.to_owned());
+        }
+    }
+
+    /// It is not given back. The money is where it was, its items stay sold, and a person is asked.
     fn fail_asked(&mut self, asked: AskedRefund, why: String) {
         let key = asked.receipt_key();
         let (id, amount) = (asked.id, asked.amount);
+        self.note_step(id, RefundStep::Failed);
         let detail = format!("the provider does not give back what it was asked for: {why}");
         self.set_asked(AskedRefund { status: AskedStatus::Failed, failure: Some(why), ..asked });
         let Some(mut receipt) = self.receipt(&key).cloned() else { return };
@@ -258,7 +273,7 @@ impl Case<'_> {
         let own = receipt.open_alert.take();
         self.raise(Raised {
             kind: AlertKind::RefundAttention,
-            cause: format!("refund:{id}"),
+            cause: refusal_cause(id),
             receipt: &mut receipt,
             expected: Some(amount),
             received: None,
@@ -267,4 +282,9 @@ impl Case<'_> {
         receipt.open_alert = own;
         self.set_receipt(receipt);
     }
+}
+
+/// What raises the alert about a refund that its provider does not give.
+pub fn refusal_cause(id: RefundId) -> String {
+    format!("refund:{id}")
 }

@@ -9,7 +9,7 @@ use account::{Cause, Collecting, CollectingName, Entry, EntryId, EntryKind, Side
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use money::Amount;
-use order::{Order, RefundId};
+use order::{Order, RefundId, RefundStep, VersionOfRefund};
 use uuid::Uuid;
 
 use crate::{
@@ -32,6 +32,8 @@ pub struct Known {
     pub refunds: Vec<ReceiptRefund>,
     /// Every refund that was asked for of these receipts.
     pub asked: Vec<AskedRefund>,
+    /// Those of them that are the order's, as it knows them.
+    pub of_order: Vec<order::Refund>,
 }
 
 /// What came of a case: rows to be written, each new or the next version of what was read. An order may stand there
@@ -42,6 +44,8 @@ pub struct CaseChanges {
     pub payments: Vec<Payment>,
     /// The order, version by version.
     pub orders: Vec<Order>,
+    /// Which of its versions a refund has made.
+    pub versions_of_refunds: Vec<VersionOfRefund>,
     /// Receipts.
     pub receipts: Vec<Receipt>,
     /// Refunds that count from now on.
@@ -90,6 +94,9 @@ pub struct Case<'i> {
     alerts: BTreeMap<AlertId, Held<Alert>>,
     refunds: Vec<ReceiptRefund>,
     asked: BTreeMap<RefundId, Held<AskedRefund>>,
+    of_order: Vec<order::Refund>,
+    /// How far a refund has come that the order's next version tells of.
+    step: Option<(RefundId, RefundStep)>,
     made: CaseChanges,
 }
 
@@ -110,7 +117,7 @@ impl<'i> Case<'i> {
         now: DateTime<Utc>,
         ids: &'i mut dyn FnMut() -> Uuid,
     ) -> Self {
-        let Known { payment, order, receipts, alerts, refunds, asked } = known;
+        let Known { payment, order, receipts, alerts, refunds, asked, of_order } = known;
         Self {
             client_id,
             now,
@@ -121,6 +128,8 @@ impl<'i> Case<'i> {
             alerts: alerts.into_iter().map(|alert| (alert.id, Held::read(alert))).collect(),
             refunds,
             asked: asked.into_iter().map(|asked| (asked.id, Held::read(asked))).collect(),
+            of_order,
+            step: None,
             made: CaseChanges::default(),
         }
     }
@@ -128,6 +137,7 @@ impl<'i> Case<'i> {
     /// What changed. Whoever changed a refund that was asked for changed its receipt's version too, and whoever changed a
     /// receipt its payment's, so that all who have to do with one number meet in one row.
     pub fn close(mut self) -> CaseChanges {
+        self.tell_step();
         let asked = self.asked.into_values().filter(|held| held.before.as_ref() != Some(&held.now));
         self.made.asked = asked
             .map(|Held { before, now }| AskedRefund {
@@ -220,8 +230,39 @@ impl<'i> Case<'i> {
 
     /// The order's next version. Each is written down, and told of, by itself.
     pub(crate) fn advance_order(&mut self, order: Order) {
+        if let Some((refund, step)) = self.step.take() {
+            self.made.versions_of_refunds.push(VersionOfRefund::of(&order, refund, step));
+        }
         self.order = Some(order.clone());
         self.made.orders.push(order);
+    }
+
+    /// Notes that a refund of the order has come further: the order's next version tells of it, whatever else that is.
+    pub(crate) fn note_step(&mut self, refund: RefundId, step: RefundStep) {
+        let of_order = self.order.as_ref().map(|order| order.id);
+        if of_order.is_some() && self.asked.get(&refund).and_then(|held| held.now.order_id) == of_order {
+            self.tell_step();
+            self.step = Some((refund, step));
+        }
+    }
+
+    /// Makes the version of the order that tells how far a refund has come, unless there is one by now.
+    pub(crate) fn tell_step(&mut self) {
+        if let (Some(_), Some(order)) = (self.step, &self.order) {
+            self.advance_order(order.told_of_refund(self.now));
+        }
+    }
+
+    /// Counts the items of a refund as given back, in the order's next version; false if the order does not have them all
+    /// any more.
+    pub(crate) fn bring_items_back(&mut self, asked: &AskedRefund) -> bool {
+        let Some(of_order) = asked.order_id else { return true };
+        let refund = self.of_order.iter().find(|refund| refund.id == asked.id);
+        let order = self.order.as_ref().filter(|order| order.id == of_order);
+        let back = refund.zip(order).and_then(|(refund, order)| order.with_items_back(&refund.items));
+        let are_back = back.is_some();
+        self.order = back.or(self.order.take());
+        are_back
     }
 
     /// Keeps a receipt, and the row of its number, where receipts and the order that asks for them meet.

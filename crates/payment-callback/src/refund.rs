@@ -16,8 +16,20 @@ use crate::{
 
 impl Case<'_> {
     pub(crate) fn receive_refund(&mut self, told_of: Told<'_>, refund: &Refund) -> Effect {
-        let asked = self.asked_by_us(refund).map(|asked| asked.status);
+        let status = |case: &Self| case.asked_by_us(refund).map(|asked| asked.status);
+        let asked = status(self);
         self.end_asked(refund);
+        let effect = self.book_refund(told_of, refund, asked);
+        match (effect, status(self)) {
+            (Effect::None, now) if now == asked => Effect::None,
+            (Effect::None, Some(AskedStatus::Succeeded)) => Effect::RefundConfirmed,
+            (Effect::None, Some(AskedStatus::Failed)) => Effect::RefundFailed,
+            (effect, _) => effect,
+        }
+    }
+
+    /// Books what a provider says of a refund. `asked` is how far it was, if the provider was asked for it.
+    fn book_refund(&mut self, told_of: Told<'_>, refund: &Refund, asked: Option<AskedStatus>) -> Effect {
         let stuck = stuck_cause(told_of.provider, refund);
         if refund.outcome != RefundOutcome::Abnormal {
             self.end_stuck(stuck.as_deref());

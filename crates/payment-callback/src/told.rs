@@ -24,6 +24,10 @@ pub enum Effect {
     Refunded,
     /// A refund was told of before its payment, and waits for it.
     RefundParked,
+    /// A refund that was asked for is done, and its money was counted before.
+    RefundConfirmed,
+    /// A refund that was asked for has failed.
+    RefundFailed,
     /// A failed attempt was noted.
     FailureNoted,
     /// The payment is closed, and its order expired.
@@ -32,13 +36,15 @@ pub enum Effect {
 
 impl Effect {
     /// Every effect.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::None,
         Self::Settled,
         Self::Held,
         Self::Parked,
         Self::Refunded,
         Self::RefundParked,
+        Self::RefundConfirmed,
+        Self::RefundFailed,
         Self::FailureNoted,
         Self::Closed,
     ];
@@ -52,6 +58,8 @@ impl Effect {
             Self::Parked => "parked",
             Self::Refunded => "refunded",
             Self::RefundParked => "refund_parked",
+            Self::RefundConfirmed => "refund_confirmed",
+            Self::RefundFailed => "refund_failed",
             Self::FailureNoted => "failure_noted",
             Self::Closed => "closed",
         }

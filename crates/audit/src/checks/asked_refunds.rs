@@ -1,5 +1,5 @@
 //! Every refund that a provider is asked for is the refund of its order, of money that is there, and has what its status
-//! says: the provider has told of one that succeeded, a person was asked about one that failed.
+//! says: the provider has told of one that succeeded, and its items are back; a person was asked about one that failed.
 
 use uuid::Uuid;
 
@@ -83,6 +83,9 @@ fn broken(asked: &AskedRefund<'_>) -> Vec<(String, String)> {
     if asked.version == 1 && asked.status != "pending" {
         broken.push(("pending, as every refund in its first version".to_owned(), asked.status.to_owned()));
     }
+    if asked.status == "succeeded" && !asked.items_back && asked.has_items_left {
+        broken.push(("items that are back, as the money is".to_owned(), "items that are not".to_owned()));
+    }
     match asked.status {
         "pending" | "unknown" => {}
         "succeeded" => {
@@ -153,6 +156,8 @@ mod tests {
             has_receipt: true,
             untold: None,
             failure_was_raised: false,
+            items_back: status == "succeeded",
+            has_items_left: true,
         }
     }
 
@@ -162,6 +167,9 @@ mod tests {
             assert_eq!(broken(&asked(status)), [], "{status}");
         }
         assert_eq!(broken(&AskedRefund { failure_was_raised: true, ..asked("failed") }), []);
+        // Its items came back with another refund, which was asked for when this one had failed.
+        let too_late = AskedRefund { items_back: false, has_items_left: false, ..asked("succeeded") };
+        assert_eq!(broken(&too_late), []);
         let owed_back = AskedRefund { order_id: None, order_status: None, ..asked("succeeded") };
         assert_eq!(broken(&owed_back), []);
     }
@@ -173,6 +181,7 @@ mod tests {
             asked("failed"),
             asked("over"),
             AskedRefund { untold, ..asked("succeeded") },
+            AskedRefund { items_back: false, ..asked("succeeded") },
             AskedRefund { has_receipt: false, ..asked("pending") },
             AskedRefund { order_status: None, ..asked("pending") },
             AskedRefund { order_status: Some("pending_payment"), ..asked("pending") },

@@ -1,5 +1,5 @@
 //! What is reserved and sold of a sku follows from the items of orders, what was given back of an item from the items of
-//! refunds, and no more is promised than there is.
+//! refunds that are done, and no more is promised than there is.
 
 use uuid::Uuid;
 
@@ -113,6 +113,9 @@ impl Stock {
     }
 
     fn refund_item(&mut self, item: &RefundItem<'_>) {
+        if !item.is_back {
+            return;
+        }
         let back = GivenBack { client: item.client_id, order: item.order_id, sku: item.sku.into() };
         self.given_back.claim_times(Hand::Left, back, item.quantity.into(), None);
     }

@@ -122,4 +122,8 @@ pub struct AskedRefund<'r> {
     pub untold: Option<(Figure, Figure)>,
     /// Whether a person was asked about its failure.
     pub failure_was_raised: bool,
+    /// Whether its items are back in stock.
+    pub items_back: bool,
+    /// Whether its order still has all of them.
+    pub has_items_left: bool,
 }

@@ -110,7 +110,18 @@ pub(super) const ASKED_REFUNDS: &str = "
                WHERE f.client_id = a.client_id
                  AND f.kind = 'refund_attention'
                  AND f.cause = 'refund:' || a.refund_id
-           ) AS failure_was_raised
+           ) AS failure_was_raised,
+           a.items_back,
+           a.items_back OR NOT EXISTS (
+               SELECT
+               FROM refund_items i
+               JOIN order_items n ON n.client_id = i.client_id
+                                 AND n.order_id = i.order_id
+                                 AND n.sku = i.sku
+               WHERE i.client_id = a.client_id
+                 AND i.refund_id = a.refund_id
+                 AND i.quantity > n.quantity - n.given_back
+           ) AS has_items_left
     FROM asked_refunds a
     LEFT JOIN payment_receipts r ON r.client_id = a.client_id
                                 AND r.provider = a.provider
@@ -145,5 +156,7 @@ pub(super) fn asked_refund(row: &PgRow) -> sqlx::Result<Row<'_>> {
         has_receipt: row.try_get("has_receipt")?,
         untold,
         failure_was_raised: row.try_get("failure_was_raised")?,
+        items_back: row.try_get("items_back")?,
+        has_items_left: row.try_get("has_items_left")?,
     }))
 }

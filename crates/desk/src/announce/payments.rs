@@ -2,31 +2,43 @@
 
 use chrono::{DateTime, Utc};
 use events::{Event, EventId};
-use order::{Order, OrderStatus};
+use order::{Change, Order, VersionOfRefund};
 use payment_callback::{Alert, CaseChanges};
 use serde_json::{Value, json};
 
 use super::order_data;
 use crate::ids::Ids;
+use crate::working_set::WorkingSet;
 
 /// The event that tells of an order that waits for its payment.
 pub fn order_placed(order: &Order, ids: &mut Ids, now: DateTime<Utc>) -> Event {
-    of_order("onefold.order.placed.v1", order, ids, now)
+    of_order("onefold.order.placed.v1", order, order_data(order), ids, now)
 }
 
 /// The events that tell of what came of a case: one for each version of the order, and one for each alert that was
 /// raised or resolved.
-pub fn of_case(made: &CaseChanges, ids: &mut Ids, now: DateTime<Utc>) -> Vec<Event> {
+pub fn of_case(set: &WorkingSet, made: &CaseChanges, ids: &mut Ids, now: DateTime<Utc>) -> Vec<Event> {
     let mut events = Vec::new();
+    let mut before = made.orders.first().and_then(|order| set.order(order.client_id, order.id));
     for order in &made.orders {
-        let event_type = match order.status {
-            OrderStatus::Paid => "onefold.order.paid.v1",
-            OrderStatus::Expired => "onefold.order.expired.v1",
-            OrderStatus::Cancelled => "onefold.order.cancelled.v1",
-            OrderStatus::PartiallyRefunded | OrderStatus::Refunded => "onefold.order.refunded.v1",
-            OrderStatus::PendingPayment | OrderStatus::Authorized => continue,
+        let refund = made.versions_of_refunds.iter().find(|version| version.is_of(order));
+        let event_type = match Change::between(before, order, refund.map(|refund| refund.step)) {
+            Change::Placed | Change::Paid => "onefold.order.paid.v1",
+            Change::Expired => "onefold.order.expired.v1",
+            Change::Cancelled => "onefold.order.cancelled.v1",
+            Change::Refunded => "onefold.order.refunded.v1",
+            Change::RefundConfirmed => "onefold.order.refund_confirmed.v1",
+            Change::RefundFailed => "onefold.order.refund_failed.v1",
+            other @ (Change::Captured | Change::RefundAsked | Change::Corrected) => {
+                unreachable!("no case makes a version that is {}", other.as_str())
+            }
         };
-        events.push(of_order(event_type, order, ids, now));
+        let mut data = order_data(order);
+        if let Some(refund) = refund.and_then(|version| refund_told(set, made, version)) {
+            data["refund"] = refund;
+        }
+        events.push(of_order(event_type, order, data, ids, now));
+        before = Some(order);
     }
     for alert in &made.alerts {
         // What is raised and answered in one decision is told of both ways.
@@ -40,7 +52,29 @@ pub fn of_case(made: &CaseChanges, ids: &mut Ids, now: DateTime<Utc>) -> Vec<Eve
     events
 }
 
-fn of_order(event_type: &'static str, order: &Order, ids: &mut Ids, now: DateTime<Utc>) -> Event {
+/// The refund that has made a version of its order.
+fn refund_told(set: &WorkingSet, made: &CaseChanges, version: &VersionOfRefund) -> Option<Value> {
+    let asked = made.asked.iter().find(|asked| asked.id == version.refund_id)?;
+    let of_order = set.refunds_of_orders.get(&(version.client_id, version.refund_id))?;
+    let mut told = json!({
+        "refund_id": asked.id.0,
+        "reference": of_order.reference,
+        "amount": asked.amount.to_string(),
+        "status": asked.status.as_str(),
+    });
+    if let Some(failure) = &asked.failure {
+        told["failure"] = json!(failure);
+    }
+    Some(told)
+}
+
+fn of_order(
+    event_type: &'static str,
+    order: &Order,
+    data: Value,
+    ids: &mut Ids,
+    now: DateTime<Utc>,
+) -> Event {
     Event {
         client_id: order.client_id,
         id: EventId(ids.take()),
@@ -48,7 +82,7 @@ fn of_order(event_type: &'static str, order: &Order, ids: &mut Ids, now: DateTim
         aggregate_type: "order",
         aggregate_id: order.id.0,
         sequence: order.version,
-        data: order_data(order),
+        data,
         occurred_at: now,
         traceparent: None,
     }

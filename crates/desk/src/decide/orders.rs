@@ -11,7 +11,7 @@ use order::place::{self, Placement};
 use order::refund::{self, Refunded, Refunding};
 use order::{
     ItemWanted, Order, OrderCaptured, OrderEnded, OrderId, OrderStatus, PaymentMethod, PaymentTerms, Refund,
-    RefundId, capture as captures, end, stock,
+    RefundId, RefundStep, VersionOfRefund, capture as captures, end, stock,
 };
 use payment_callback::ProviderKind;
 
@@ -161,6 +161,7 @@ pub(super) fn refund(
     let changes = Changes {
         accounts: vec![account],
         skus: with_sold_back(case, &refund),
+        versions_of_refunds: vec![VersionOfRefund::of(&order, refund.id, RefundStep::Done)],
         orders: vec![order.clone()],
         order_refunds: vec![refund.clone()],
         entries: vec![entry],
@@ -170,7 +171,7 @@ pub(super) fn refund(
 }
 
 /// The skus of a refund's items, which are back.
-pub(super) fn with_sold_back(case: &Case<'_>, refund: &Refund) -> Vec<Sku> {
+fn with_sold_back(case: &Case<'_>, refund: &Refund) -> Vec<Sku> {
     let skus = refund.items.iter().map(|item| {
         let sku = case.set.sku(case.client, &item.sku).expect("an order's skus are there, and stay");
         sku.give_back_sold(item.quantity, case.now)

@@ -3,7 +3,10 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use client::ClientId;
 use inventory::Sku;
-use order::{Order, OrderStatus, PaymentTerms, Placement, Refunding, provider};
+use order::{
+    ItemWanted, Order, OrderStatus, PaymentTerms, Placement, Refund, RefundStep, Refunding, VersionOfRefund,
+    provider,
+};
 use payment_callback::{
     Alert, AlertAction, AlertId, Asked, AskedRefund, Case, CaseChanges, Payment, PaymentRequest,
     PaymentStatus, ProviderKind, Receipt, ReceiptKey,
@@ -50,22 +53,25 @@ pub(super) fn refund(
     refunding: Refunding,
     askable: &[ProviderKind],
 ) -> Result<Decision, Refusal> {
-    let (refund, changed) = order::refund::at_provider(order, refunding)?;
-    let skus = super::orders::with_sold_back(case, &refund);
     let (set, client, now, ids) = (case.set, case.client, case.now, &mut *case.ids);
-    let known = known(set, client, order.payment_no.as_deref(), None);
     let receipts: Vec<Receipt> = set
         .receipts
         .iter()
         .filter(|receipt| receipt.client_id == client && receipt.payment_no == order.payment_no)
         .cloned()
         .collect();
+    let asked = asked_of(set, &receipts);
+    let spoken_for: Vec<ItemWanted> = of_order(set, &asked)
+        .filter(|(asked, _)| asked.is_open() && !asked.items_back)
+        .flat_map(|(_, refund)| refund.items.iter().cloned())
+        .collect();
+    let (refund, changed) = order::refund::at_provider(order, &spoken_for, refunding)?;
     // Money that paid the order may be another provider's than the one that was to have it.
     let has_paid = |receipt: &&Receipt| receipt.funds.is_some_and(|funds| !funds.applied.is_zero());
     if !receipts.iter().filter(has_paid).any(|receipt| askable.contains(&receipt.provider)) {
         return Err(Refusal::RefundAtProvider);
     }
-    let asked = asked_of(set, &receipts);
+    let known = known(set, client, order.payment_no.as_deref(), None);
     let known = payment_callback::Known { receipts, alerts: open_alerts(set, client), asked, ..known };
     let mut new_id = || ids.take();
     let mut money = Case::open(client, known, now, &mut new_id);
@@ -74,7 +80,8 @@ pub(super) fn refund(
     })?;
     debug_assert_eq!(asked.id, refund.id, "one refund has one id");
     let made = money.close();
-    let mut changes = written(set, skus, made, ids, now);
+    let mut changes = written(set, Vec::new(), made, ids, now);
+    changes.versions_of_refunds.push(VersionOfRefund::of(&changed, refund.id, RefundStep::Asked));
     changes.orders.push(changed.clone());
     changes.order_refunds.push(refund.clone());
     Ok(Decision { outcome: Outcome::RefundAsked(refund, changed), changes })
@@ -139,6 +146,7 @@ pub(super) fn place(
         alerts: open_alerts(set, client),
         refunds: Vec::new(),
         asked: Vec::new(),
+        of_order: Vec::new(),
     };
     let placed = announce::payments::order_placed(&order, ids, now);
     let mut new_id = || ids.take();
@@ -270,6 +278,7 @@ pub(super) fn known_under(
     receipt: Option<&Receipt>,
 ) -> payment_callback::Known {
     let payment = payment_no.and_then(|number| set.payments.get(&(client, number.to_owned())));
+    let asked = receipt.map(|receipt| asked_of(set, std::slice::from_ref(receipt))).unwrap_or_default();
     payment_callback::Known {
         payment: payment.cloned(),
         order: payment.and_then(|payment| order_of(set, payment)).cloned(),
@@ -279,7 +288,8 @@ pub(super) fn known_under(
             None => Vec::new(),
         },
         refunds: Vec::new(),
-        asked: receipt.map(|receipt| asked_of(set, std::slice::from_ref(receipt))).unwrap_or_default(),
+        of_order: of_order(set, &asked).map(|(_, refund)| refund.clone()).collect(),
+        asked,
     }
 }
 
@@ -287,6 +297,14 @@ pub(super) fn known_under(
 fn asked_of(set: &WorkingSet, receipts: &[Receipt]) -> Vec<AskedRefund> {
     let of_these = |asked: &&AskedRefund| receipts.iter().any(|receipt| receipt.key() == asked.receipt_key());
     set.asked.iter().filter(of_these).cloned().collect()
+}
+
+/// Those of these refunds that are orders', with what their orders know of them.
+fn of_order<'s>(
+    set: &'s WorkingSet,
+    asked: &'s [AskedRefund],
+) -> impl Iterator<Item = (&'s AskedRefund, &'s Refund)> {
+    asked.iter().filter_map(|asked| Some((asked, set.refunds_of_orders.get(&(asked.client_id, asked.id))?)))
 }
 
 fn order_of<'s>(set: &'s WorkingSet, payment: &Payment) -> Option<&'s Order> {
@@ -306,8 +324,9 @@ pub(super) fn written(
     ids: &mut Ids,
     now: DateTime<Utc>,
 ) -> Changes {
-    let events = announce::payments::of_case(&made, ids, now);
-    let CaseChanges { payments, orders, receipts, refunds, alerts, asked, entries } = made;
+    let events = announce::payments::of_case(set, &made, ids, now);
+    let CaseChanges { payments, orders, versions_of_refunds, receipts, refunds, alerts, asked, entries } =
+        made;
     debug_assert!(
         payments.iter().all(|payment| payment.status != PaymentStatus::Parked || orders.is_empty()),
         "a payment without an order changes none"
@@ -316,6 +335,7 @@ pub(super) fn written(
     Changes {
         payments,
         orders,
+        versions_of_refunds,
         skus,
         receipts,
         refunds,
@@ -327,30 +347,37 @@ pub(super) fn written(
     }
 }
 
-/// What an order reserved is sold when it is paid, and back when it has ended unpaid. Each happens once, as the state
-/// comes once.
+/// What an order reserved is sold when it is paid, and back when it has ended unpaid; what it bought is back as far as
+/// refunds that are done have brought it. Each follows from a version of the order and the one before it, so that it
+/// happens once.
 fn with_stock_moved(
     set: &WorkingSet,
     mut skus: Vec<Sku>,
     versions: &[Order],
     now: DateTime<Utc>,
 ) -> Vec<Sku> {
+    let mut before = versions.first().and_then(|order| set.order(order.client_id, order.id));
     for order in versions {
-        for item in &order.items {
+        // One that is placed now, and paid with it, waited for no longer than that.
+        let waited = before.is_none_or(|before| before.status == OrderStatus::PendingPayment);
+        for (place, item) in order.items.iter().enumerate() {
             let changed = skus.iter().rev().find(|sku| sku.code == item.sku);
-            let sku = changed.or_else(|| set.sku(order.client_id, &item.sku));
-            let moved = match order.status {
-                OrderStatus::Paid => sku.map(|sku| sku.sell_reserved(item.quantity, now)),
-                OrderStatus::Expired | OrderStatus::Cancelled => {
-                    sku.map(|sku| sku.give_back_reserved(item.quantity, now))
-                }
-                OrderStatus::PendingPayment
-                | OrderStatus::Authorized
-                | OrderStatus::PartiallyRefunded
-                | OrderStatus::Refunded => continue,
+            let sku = || {
+                let sku = changed.or_else(|| set.sku(order.client_id, &item.sku));
+                sku.expect("the skus that an order moves are loaded with it")
             };
-            skus.push(moved.expect("the skus of an order that waits are loaded with it"));
+            let returned = item.given_back - before.map_or(0, |before| before.items[place].given_back);
+            let moved = match order.status {
+                OrderStatus::Paid if waited => sku().sell_reserved(item.quantity, now),
+                OrderStatus::Expired | OrderStatus::Cancelled if waited => {
+                    sku().give_back_reserved(item.quantity, now)
+                }
+                _ if returned > 0 => sku().give_back_sold(returned, now),
+                _ => continue,
+            };
+            skus.push(moved);
         }
+        before = Some(order);
     }
     skus
 }

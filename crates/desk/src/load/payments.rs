@@ -3,8 +3,10 @@
 //! Which receipts there are under a number is asked after the number's payment was read: whoever adds a receipt changes
 //! the payment's version, so one that is added later is noticed when the batch is saved.
 
+use inventory::Sku;
+use order::Refund;
 use payment_callback::store::{alerts, asked_refunds, deliveries, payments, receipts};
-use payment_callback::{Alert, Payment, Receipt};
+use payment_callback::{Alert, AskedRefund, Payment, Receipt};
 
 use super::ask;
 use crate::connection::LaneConnection;
@@ -53,6 +55,11 @@ pub(super) async fn follow_names(
     let keys: Vec<_> = needs.alerts.iter().filter(|key| set.alerts.get(key).is_none()).copied().collect();
     let read = load_alerts(connection, &keys, false).await?;
     read.into_iter().for_each(|alert| set.alerts.load(alert));
+
+    let told: Vec<_> = needs.told.iter().filter(|key| set.receipts.get(key).is_some()).cloned().collect();
+    let asked = load_asked(connection, &told).await?;
+    let refunds = load_refunds_of_orders(connection, asked.iter().filter(|asked| !asked.items_back)).await?;
+    needs.skus.extend(skus_of(&refunds));
     Ok(())
 }
 
@@ -104,12 +111,31 @@ pub(super) async fn look_for_taken_keys(
             ask(connection, async |connection| alerts::causes_known(connection, causes).await).await?;
         set.causes_known.extend(known);
     }
-    let keys: Vec<_> = set.receipts.iter().map(Row::key).collect();
-    if needs.asked && !keys.is_empty() {
-        let read =
-            ask(connection, async |connection| asked_refunds::of_receipts(connection, &keys).await).await?;
-        read.into_iter().for_each(|asked| set.asked.load(asked));
+    if needs.asked {
+        look_for_asked(connection, needs, set).await?;
     }
+    Ok(())
+}
+
+/// Reads the refunds that were asked for of the receipts that were read, and what their orders know of them.
+async fn look_for_asked(
+    connection: &mut LaneConnection,
+    needs: &PaymentNeeds,
+    set: &mut WorkingSet,
+) -> Result<(), Fault> {
+    let keys: Vec<_> = set.receipts.iter().map(Row::key).collect();
+    let asked = load_asked(connection, &keys).await?;
+    let refunds = load_refunds_of_orders(connection, asked.iter()).await?;
+    // One that was asked for since its receipt was read: then the receipt has changed as well.
+    let may_be_done = |refund: &&Refund| {
+        let asked = asked.iter().find(|asked| (asked.client_id, asked.id) == (refund.client_id, refund.id));
+        asked.is_some_and(|asked| !asked.items_back && needs.told.contains(&asked.receipt_key()))
+    };
+    if skus_of(refunds.iter().filter(may_be_done)).any(|sku| set.skus.get(&sku).is_none()) {
+        return Err(Fault::Conflict(Conflict::VersionMoved));
+    }
+    asked.into_iter().for_each(|asked| set.asked.load(asked));
+    set.refunds_of_orders.extend(refunds.into_iter().map(|refund| ((refund.client_id, refund.id), refund)));
     Ok(())
 }
 
@@ -159,6 +185,34 @@ fn follow_receipts(needs: &mut PaymentNeeds, read: Vec<Receipt>, set: &mut Worki
         needs.alerts.extend(receipt.open_alert.map(|alert| (receipt.client_id, alert)));
         set.receipts.load(receipt);
     }
+}
+
+async fn load_asked(
+    connection: &mut LaneConnection,
+    keys: &[<Receipt as Row>::Key],
+) -> Result<Vec<AskedRefund>, Fault> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    ask(connection, async |connection| asked_refunds::of_receipts(connection, keys).await).await
+}
+
+/// The orders' own rows of refunds that providers are asked for; what is owed back has none.
+async fn load_refunds_of_orders(
+    connection: &mut LaneConnection,
+    asked: impl Iterator<Item = &AskedRefund>,
+) -> Result<Vec<Refund>, Fault> {
+    let of_orders = asked.filter(|asked| asked.order_id.is_some());
+    let keys: Vec<_> = of_orders.map(Row::key).collect();
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    ask(connection, async |connection| order::store::refunds::load(connection, &keys).await).await
+}
+
+fn skus_of<'r>(refunds: impl IntoIterator<Item = &'r Refund>) -> impl Iterator<Item = <Sku as Row>::Key> {
+    let items = refunds.into_iter().flat_map(|refund| refund.items.iter().map(move |item| (refund, item)));
+    items.map(|(refund, item)| (refund.client_id, item.sku.clone()))
 }
 
 async fn load_payments(

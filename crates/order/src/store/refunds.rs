@@ -5,7 +5,7 @@ use client::ClientId;
 use inventory::SkuCode;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::{Arguments, PgExecutor, Row};
+use sqlx::{Arguments, PgConnection, PgExecutor, Row};
 use uuid::Uuid;
 
 use super::items::{count, pieces};
@@ -13,8 +13,14 @@ use super::{amount_from, column, currency_from, unreadable};
 use crate::{ItemWanted, OrderId, Refund, RefundId, RefundStatus};
 
 /// Every statement of this file, by name, to be checked against the schema.
-pub const STATEMENTS: &[(&str, &str)] =
-    &[("TAKEN", TAKEN), ("INSERT", INSERT), ("INSERT_ITEMS", INSERT_ITEMS), ("FIND", FIND), ("LIST", LIST)];
+pub const STATEMENTS: &[(&str, &str)] = &[
+    ("TAKEN", TAKEN),
+    ("INSERT", INSERT),
+    ("INSERT_ITEMS", INSERT_ITEMS),
+    ("LOAD", LOAD),
+    ("FIND", FIND),
+    ("LIST", LIST),
+];
 
 /// Which of these references are taken, by their places counted from 1, and by which refund: `$1` and `$2`, see
 /// [`bind_references`].
@@ -95,6 +101,29 @@ pub fn bind_items(arguments: &mut PgArguments, rows: &[RefundItemRow]) -> Result
     arguments.add(column(rows, |r| r.item.sku.0.as_str()))?;
     arguments.add(column(rows, |r| pieces(r.item.quantity)))?;
     Ok(())
+}
+
+/// Reads refunds by id.
+pub const LOAD: &str = "
+    SELECT r.client_id, r.refund_id, r.order_id, r.account_id, r.reference, r.currency, r.amount, r.status, r.version,
+           r.created_at, r.updated_at, i.skus, i.quantities
+    FROM unnest($1::uuid[], $2::uuid[]) AS n (client_id, refund_id)
+    JOIN refunds r ON r.client_id = n.client_id AND r.refund_id = n.refund_id
+    LEFT JOIN LATERAL (
+        SELECT array_agg(sku ORDER BY sku) AS skus, array_agg(quantity ORDER BY sku) AS quantities
+        FROM refund_items
+        WHERE client_id = r.client_id AND refund_id = r.refund_id
+    ) i ON TRUE";
+
+/// Reads the refunds of these names, those that are there. They are never changed. One round trip.
+pub async fn load(
+    connection: &mut PgConnection,
+    refunds: &[(ClientId, RefundId)],
+) -> sqlx::Result<Vec<Refund>> {
+    let clients: Vec<Uuid> = refunds.iter().map(|(client, _)| client.0).collect();
+    let ids: Vec<Uuid> = refunds.iter().map(|(_, refund)| refund.0).collect();
+    let rows = sqlx::query(LOAD).bind(clients).bind(ids).fetch_all(connection).await?;
+    rows.iter().map(refund_from).collect()
 }
 
 const FIND: &str = "

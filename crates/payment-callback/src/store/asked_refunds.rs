@@ -25,7 +25,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
 /// Every refund that was asked for of these receipts.
 pub const OF_RECEIPTS: &str = "
     SELECT a.client_id, a.refund_id, a.provider, a.provider_payment_id, a.payment_no, a.order_id, a.currency, a.amount,
-           a.paid, a.status, a.provider_refund_id, a.failure, a.version, a.created_at, a.updated_at
+           a.paid, a.status, a.provider_refund_id, a.failure, a.items_back, a.version, a.created_at, a.updated_at
     FROM unnest($1::uuid[], $2::text[], $3::text[]) AS n (client_id, provider, provider_payment_id)
     JOIN asked_refunds a ON a.client_id = n.client_id
                         AND a.provider = n.provider
@@ -44,16 +44,17 @@ pub async fn of_receipts(
     rows.iter().map(asked_from).collect()
 }
 
-/// Adds refunds: `$1` to `$15`, see [`bind_inserts`].
+/// Adds refunds: `$1` to `$16`, see [`bind_inserts`].
 pub const INSERT: &str = "
     INSERT INTO asked_refunds (
         client_id, refund_id, provider, provider_payment_id, payment_no, order_id, currency, amount, paid, status,
-        provider_refund_id, failure, version, created_at, updated_at
+        provider_refund_id, failure, items_back, version, created_at, updated_at
     )
     SELECT *
     FROM unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::numeric[],
-        $9::numeric[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::timestamptz[], $15::timestamptz[]
+        $9::numeric[], $10::text[], $11::text[], $12::text[], $13::boolean[], $14::bigint[], $15::timestamptz[],
+        $16::timestamptz[]
     )
     RETURNING 1";
 
@@ -71,24 +72,27 @@ pub fn bind_inserts(arguments: &mut PgArguments, asked: &[AskedRefund]) -> Resul
     arguments.add(column(asked, |a| a.status.as_str()))?;
     arguments.add(column(asked, |a| a.provider_refund_id.as_deref()))?;
     arguments.add(column(asked, |a| a.failure.as_deref()))?;
+    arguments.add(column(asked, |a| a.items_back))?;
     arguments.add(column(asked, |a| a.version))?;
     arguments.add(column(asked, |a| a.created_at))?;
     arguments.add(column(asked, |a| a.updated_at))?;
     Ok(())
 }
 
-/// Writes how far refunds are, where they still have the version they were read with: `$1` to `$8`, see
+/// Writes how far refunds are, where they still have the version they were read with: `$1` to `$9`, see
 /// [`bind_updates`]. When they are asked about next is not touched.
 pub const UPDATE: &str = "
     UPDATE asked_refunds a
     SET status = u.status,
         provider_refund_id = u.provider_refund_id,
         failure = u.failure,
+        items_back = u.items_back,
         version = u.version,
         updated_at = u.updated_at
     FROM unnest(
-        $1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::timestamptz[]
-    ) AS u (client_id, refund_id, version_read, status, provider_refund_id, failure, version, updated_at)
+        $1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::boolean[], $8::bigint[],
+        $9::timestamptz[]
+    ) AS u (client_id, refund_id, version_read, status, provider_refund_id, failure, items_back, version, updated_at)
     WHERE a.client_id = u.client_id
       AND a.refund_id = u.refund_id
       AND a.version = u.version_read
@@ -103,6 +107,7 @@ pub fn bind_updates(arguments: &mut PgArguments, changes: &[(AskedRefund, i64)])
     arguments.add(column(changes, |(a, _)| a.status.as_str()))?;
     arguments.add(column(changes, |(a, _)| a.provider_refund_id.as_deref()))?;
     arguments.add(column(changes, |(a, _)| a.failure.as_deref()))?;
+    arguments.add(column(changes, |(a, _)| a.items_back))?;
     arguments.add(column(changes, |(a, _)| a.version))?;
     arguments.add(column(changes, |(a, _)| a.updated_at))?;
     Ok(())
@@ -110,7 +115,7 @@ pub fn bind_updates(arguments: &mut PgArguments, changes: &[(AskedRefund, i64)])
 
 const FOUND: &str = "
     SELECT client_id, refund_id, provider, provider_payment_id, payment_no, order_id, currency, amount, paid, status,
-           provider_refund_id, failure, version, created_at, updated_at
+           provider_refund_id, failure, items_back, version, created_at, updated_at
     FROM asked_refunds
     WHERE client_id = $1
       AND refund_id = ANY ($2)";
@@ -127,7 +132,7 @@ pub async fn found(
 
 const DUE: &str = "
     SELECT client_id, refund_id, provider, provider_payment_id, payment_no, order_id, currency, amount, paid, status,
-           provider_refund_id, failure, version, created_at, updated_at, asked
+           provider_refund_id, failure, items_back, version, created_at, updated_at, asked
     FROM asked_refunds
     WHERE status IN ('pending', 'unknown')
       AND client_id = $1
@@ -186,6 +191,7 @@ fn asked_from(row: &PgRow) -> sqlx::Result<AskedRefund> {
         status: word(row, "status", AskedStatus::from_word)?,
         provider_refund_id: optional(row, "provider_refund_id")?,
         failure: optional(row, "failure")?,
+        items_back: row.try_get("items_back")?,
         version: row.try_get("version")?,
         created_at: row.try_get("created_at")?,
         updated_at: row.try_get("updated_at")?,

@@ -233,6 +233,7 @@ impl Books {
             alerts: self.alerts.values().cloned().collect(),
             refunds: Vec::new(),
             asked: self.asked.values().cloned().collect(),
+            of_order: Vec::new(),
         };
         self.step(known, |case| case.ask_for(NUMBER, request));
     }
@@ -287,6 +288,7 @@ impl Books {
             alerts: alert.into_iter().collect(),
             refunds: Vec::new(),
             asked: self.asked.values().filter(|asked| asked.receipt_key() == *key).cloned().collect(),
+            of_order: Vec::new(),
         }
     }
 
@@ -311,7 +313,7 @@ impl Books {
     }
 
     fn write(&mut self, made: CaseChanges) {
-        let CaseChanges { payments, orders, receipts, refunds, alerts, entries, asked } = made;
+        let CaseChanges { payments, orders, receipts, refunds, alerts, entries, asked, .. } = made;
         self.asked.extend(asked.into_iter().map(|asked| (asked.id, asked)));
         for payment in payments {
             let before = self.payment.as_ref().map_or(0, |payment| payment.version);

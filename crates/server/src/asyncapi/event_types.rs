@@ -69,6 +69,18 @@ pub const EVENT_TYPES: &[EventType] = &[
         "RefundedOrder",
         "Something of what paid an order was given back",
     ),
+    of(
+        "onefold.order.refund_confirmed.v1",
+        "order",
+        "RefundedOrder",
+        "The provider of an order has done what it was asked to give back, and the money was counted before",
+    ),
+    of(
+        "onefold.order.refund_failed.v1",
+        "order",
+        "RefundedOrder",
+        "The provider of an order does not give back what it was asked for",
+    ),
     of("onefold.hold.placed.v1", "hold", "Hold", "Money was frozen, apart from any order"),
     of("onefold.hold.captured.v1", "hold", "Hold", "Something of what was frozen was taken"),
     of("onefold.hold.released.v1", "hold", "Hold", "What was still frozen was given back"),

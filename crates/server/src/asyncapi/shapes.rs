@@ -2,8 +2,8 @@
 //! else is a new version of the events that carry it.
 
 use account::{HoldStatus, MovementKind};
-use order::{OrderStatus, RefundStatus};
-use payment_callback::{AlertAction, AlertKind, ProviderKind};
+use order::OrderStatus;
+use payment_callback::{AlertAction, AlertKind, AskedStatus, ProviderKind};
 use serde_json::{Map, Value, json};
 
 /// The data of one or more types of event.
@@ -91,7 +91,7 @@ fn order_fields() -> [(&'static str, Value); 8] {
 }
 
 fn refunded_order() -> Value {
-    let refund = all_of(
+    let mut refund = all_of(
         "The refund. Absent where a provider gave something back that nobody had asked for here",
         [
             ("refund_id", id("The refund")),
@@ -101,11 +101,13 @@ fn refunded_order() -> Value {
                 "status",
                 word(
                     "Whether it was given",
-                    [RefundStatus::Pending, RefundStatus::Succeeded].map(RefundStatus::as_str),
+                    [AskedStatus::Pending, AskedStatus::Succeeded, AskedStatus::Failed]
+                        .map(AskedStatus::as_str),
                 ),
             ),
         ],
     );
+    refund["properties"]["failure"] = text("Why it failed; only of one that has");
     let mut schema = all_of("An order as it was then, and its refund", order_fields());
     schema["properties"]["refund"] = refund;
     schema["properties"]["previous"] = previous();
