@@ -14,7 +14,7 @@ use onefold_tests::callbacks::{deliver, ensure_acknowledged};
 use onefold_tests::clock::ManualClock;
 use onefold_tests::database::new_database;
 use onefold_tests::http::{ALICE, BOB, Exchange, TestServer, order_body};
-use provider_simulator::event::{Payment, What};
+use provider_simulator::event::{Outcome, Payment, Refund, What};
 use provider_simulator::{Amount, Event, Provider};
 use serde_json::{Value, json};
 use server::asyncapi::event_types::EVENT_TYPES;
@@ -216,10 +216,20 @@ impl Asking<'_> {
         Ok(())
     }
 
+    async fn tell(&self, provider: Provider, event: &Event) -> anyhow::Result<()> {
+        let answer = deliver(&self.server.anonymous(), provider, event, self.clock.now()).await?;
+        ensure_acknowledged(provider, &answer)
+    }
+
     async fn payments(&self) -> anyhow::Result<()> {
-        for (number, amount) in [("p-exact", "88.80"), ("p-short", "88.79")] {
+        for (number, provider, amount) in [
+            ("p-exact", Provider::Alipay, "88.80"),
+            ("p-closed", Provider::WechatPay, "88.80"),
+            ("p-short", Provider::Stripe, "88.79"),
+        ] {
             let mut body = order_body(ALICE, number, "88.80");
-            body["payment"] = json!({ "method": "provider", "provider": "stripe", "payment_no": number });
+            let word = provider.to_string();
+            body["payment"] = json!({ "method": "provider", "provider": word, "payment_no": number });
             let order = location(&self.post("/v1/orders", body).await?)?;
             let event = Event {
                 id: format!("evt_{number}"),
@@ -232,12 +242,33 @@ impl Asking<'_> {
                 },
                 what: What::Succeeded,
             };
-            let stripe = Provider::Stripe;
-            let answer = deliver(&self.server.anonymous(), stripe, &event, self.clock.now()).await?;
-            ensure_acknowledged(stripe, &answer)?;
-            if number == "p-exact" {
-                let refund = json!({ "amount": "8.80", "reference": "r-2" });
-                self.post(&format!("{order}/refunds"), refund).await?;
+            self.tell(provider, &event).await?;
+            if number == "p-short" {
+                continue;
+            }
+            let refund = json!({ "amount": "8.80", "reference": format!("r-{number}") });
+            let refund = self.post(&format!("{order}/refunds"), refund).await?.json();
+            let refund_no = refund["id"].as_str().context("an id")?.replace('-', "");
+            let told = |id: &str, refund_no: &str, outcome| Event {
+                id: format!("{id}-{number}"),
+                what: What::Refunded(Refund {
+                    refund_no: refund_no.to_owned(),
+                    refund_id: format!("re-{number}"),
+                    amount: Amount::parse("8.80").expect("an amount"),
+                    refunded_total: Amount::parse("8.80").expect("an amount"),
+                    outcome,
+                }),
+                ..event.clone()
+            };
+            match provider {
+                Provider::WechatPay => {
+                    self.tell(provider, &told("closed", &refund_no, Outcome::Closed)).await?
+                }
+                // The total is told by another refund's name first.
+                _ => {
+                    self.tell(provider, &told("total", "another", Outcome::Done)).await?;
+                    self.tell(provider, &told("ours", &refund_no, Outcome::Done)).await?;
+                }
             }
         }
         let alerts = self.server.demo.get("/v1/payment-alerts?status=open").await?.json();

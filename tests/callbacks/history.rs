@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use onefold_tests::office::Office;
 use onefold_tests::story;
 use provider_simulator::Provider;
-use provider_simulator::event::What;
+use provider_simulator::event::{Outcome, Refund, What};
+use serde_json::Value;
 
 use crate::stage::{Stage, of, paid, paid_with, refunded};
 
 const STRIPE: Provider = Provider::Stripe;
+const WECHAT: Provider = Provider::WechatPay;
 
 /// The history of the order of this number.
 async fn story(stage: &Stage, number: &str, limit: usize) -> anyhow::Result<Vec<String>> {
@@ -46,6 +49,59 @@ async fn an_order_at_a_provider_is_told_from_its_placing_to_its_refunds() -> any
     for limit in [100, 1, 4] {
         assert_eq!(story(&stage, "H-0001", limit).await?, expected, "{limit} a page");
     }
+    stage.finish().await
+}
+
+#[tokio::test]
+async fn each_step_of_a_refund_at_a_provider_is_told_with_its_amount_and_why_it_failed() -> anyhow::Result<()>
+{
+    let office = Office::open().await?;
+    let stage = Stage::start_asking(&office.url).await?;
+    let tick = || stage.clock.advance(Duration::from_secs(1));
+    stage.place(WECHAT, "H-0003").await?;
+    tick();
+    // Money that the office does not know of cannot go back.
+    let payment = paid("evt-1", "H-0003", "4200000009");
+    stage.acknowledged(WECHAT, &payment).await?;
+    tick();
+    let ended = |refund: &Value, outcome| {
+        let number = refund["id"].as_str().unwrap_or_default().replace('-', "");
+        let What::Refunded(told) = refunded(&number, "10.00", "10.00") else { unreachable!("it is one") };
+        What::Refunded(Refund { outcome, ..told })
+    };
+    let closed = stage.refund("H-0003", "10.00", "r-1").await?.json();
+    tick();
+    stage.acknowledged(WECHAT, &of(&payment, "evt-2", ended(&closed, Outcome::Closed))).await?;
+    tick();
+    stage.refund("H-0003", "20.00", "r-2").await?;
+    tick();
+    stage.ask_for_refunds().await?;
+    tick();
+    let done = stage.refund("H-0003", "10.00", "r-3").await?.json();
+    tick();
+    stage.acknowledged(WECHAT, &of(&payment, "evt-3", ended(&done, Outcome::Done))).await?;
+    assert_eq!(
+        story(&stage, "H-0003", 100).await?,
+        [
+            "request place-H-0003 | 1 placed pending_payment | ",
+            "callback wechatpay evt-1 settled | 2 paid paid | payment_settled 88.80: clearing:wechatpay to revenue",
+            "request refund-r-1 | 3 refund_asked paid, r-1 of 10.00 | ",
+            "callback wechatpay evt-2 refund_failed | 4 refund_failed paid, r-1 of 10.00 | ",
+            "request refund-r-2 | 5 refund_asked paid, r-2 of 20.00 | ",
+            "service | 6 refund_failed paid, r-2 of 20.00 | ",
+            "request refund-r-3 | 7 refund_asked paid, r-3 of 10.00 | ",
+            "callback wechatpay evt-3 refunded | 8 refunded partially_refunded, r-3 of 10.00 | \
+             payment_refunded 10.00: revenue to clearing:wechatpay",
+        ]
+    );
+    let order = stage.order("H-0003").await?;
+    let path = format!("/v1/orders/{}/history", order["id"].as_str().unwrap_or_default());
+    let steps = stage.demo().get(&path).await?.json();
+    let of_step = |step: usize| steps["data"][step]["changes"][0]["refund"].clone();
+    assert_eq!(of_step(2)["refund_id"], closed["id"]);
+    assert_eq!(of_step(3)["failure"], "closed by the provider");
+    assert!(of_step(5)["failure"].is_string(), "{steps}");
+    assert!(of_step(7).get("failure").is_none(), "{steps}");
     stage.finish().await
 }
 

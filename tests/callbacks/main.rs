@@ -11,6 +11,8 @@
 //! - [`deliveries`]: what is shown and kept of deliveries;
 //! - [`corrections`]: providers that correct themselves, and people who have decided before that;
 //! - [`asked_refunds`]: refunds that providers are asked for;
+//! - [`returned_items`]: what comes back to stock with them, and when;
+//! - [`told_totals`]: providers that tell totals, and what is owed back and not given;
 //! - [`polls`]: providers that are asked, since no callback comes;
 //! - [`faults`]: a database that goes away, a server that dies, records that are forgotten.
 
@@ -26,5 +28,7 @@ mod history;
 mod polls;
 mod races;
 mod refunds;
+mod returned_items;
 mod sequences;
 mod stage;
+mod told_totals;

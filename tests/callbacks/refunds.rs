@@ -132,7 +132,7 @@ async fn more_given_back_than_was_received_or_a_stuck_refund_is_asked_about() ->
     let answered: Vec<_> = alerts.iter().map(|alert| &alert["action"]).collect();
     assert_eq!(answered, ["superseded"], "it has been ended at the provider");
     let payment = stage.payment("R-0002").await?;
-    assert_eq!(verdicts(&payment), ["settled", "held", "none"]);
+    assert_eq!(verdicts(&payment), ["settled", "held", "refund_failed"]);
     assert_eq!(state_of(&payment, "wx-1"), Some("settled"));
     stage.finish().await
 }
@@ -207,7 +207,7 @@ async fn a_refund_that_fails_after_it_was_counted_is_asked_about_once() -> anyho
     assert_eq!((alerts.len(), &alerts[0]["kind"]), (1, &json!("refund_attention")));
     assert_eq!(alerts[0]["received"], json!({ "amount": "10.00", "currency": "CNY" }));
     let payment = stage.payment("F-0001").await?;
-    assert_eq!(verdicts(&payment), ["settled", "none", "refunded", "held", "none", "none"]);
+    assert_eq!(verdicts(&payment), ["settled", "refund_failed", "refunded", "held", "none", "none"]);
     assert_eq!(stage.order("F-0001").await?["refunded_amount"], "10.00", "nothing turns back by itself");
     // Somebody gives the money back at the provider, whose total is then what it was.
     stage.acknowledged(STRIPE, &of(&event, "evt_7", refunded("2", "10.00", "10.00"))).await?;

@@ -245,7 +245,7 @@ fn is_short_and_visible(notice: &Notice) {
     match &notice.event {
         Event::PaymentSucceeded { amount, .. } => is_exact_or_short(amount),
         Event::Refunded(refund) => {
-            let (RefundSum::RunningTotal(sum) | RefundSum::One(sum) | RefundSum::OneOfTotal(sum)) =
+            let (RefundSum::RunningTotal(sum) | RefundSum::One(sum) | RefundSum::OneOfTotal { one: sum, .. }) =
                 &refund.sum;
             is_exact_or_short(sum);
             assert!(refund.refund_id.as_ref().is_none_or(|id| visible(id, 128)));

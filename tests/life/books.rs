@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use desk::{Hooks, Settings};
 use onefold_tests::clock::ManualClock;
-use onefold_tests::database::audit;
+use onefold_tests::database::{audit, new_database};
 use onefold_tests::http::{Caller, Exchange, TestServer};
 use serde_json::{Value, json};
+use server::serve::ServerSettings;
 
 /// How long the service may take for what it does by itself.
 const SOON: Duration = Duration::from_secs(20);
@@ -33,7 +34,19 @@ impl Books {
 
     /// The same, as the demo's client, whom providers can call.
     pub(crate) async fn open_as_demo() -> anyhow::Result<Self> {
-        let books = Self::open().await?;
+        Self::open_asking(|_| ()).await
+    }
+
+    /// The same, where this is set about providers.
+    pub(crate) async fn open_asking(change: impl FnOnce(&mut ServerSettings)) -> anyhow::Result<Self> {
+        let clock = ManualClock::at_present();
+        let server = TestServer::start_with(new_database().await?, |settings| {
+            settings.clock = Arc::new(clock.clone());
+            change(settings);
+        })
+        .await?;
+        let caller = server.another_client().await?;
+        let books = Self { server, caller, clock, keys: AtomicU64::new(0) };
         // What happens at the very moment of the demo's making counts as the demo's.
         books.clock.advance(Duration::from_millis(1));
         Ok(Self { caller: books.server.demo.clone(), ..books })

@@ -43,8 +43,12 @@ async fn an_order_is_told_from_what_was_frozen_over_each_part_to_what_was_given_
             "request last | 3 captured paid | hold_capture 10.00: {account} to revenue, \
              hold_release 20.00: held to {account}"
         ),
-        format!("request back | 4 refunded partially_refunded | order_refund 5.00: revenue to {account}"),
-        format!("request rest | 5 refunded refunded | order_refund 25.00: revenue to {account}"),
+        format!(
+            "request back | 4 refunded partially_refunded, b-1 of 5.00 | order_refund 5.00: revenue to {account}"
+        ),
+        format!(
+            "request rest | 5 refunded refunded, b-2 of 25.00 | order_refund 25.00: revenue to {account}"
+        ),
     ];
     for limit in [100, 1, 2] {
         assert_eq!(story(&books.caller, &order, limit).await?, expected, "{limit} a page");

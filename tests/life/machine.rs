@@ -136,15 +136,30 @@ impl Script {
         let (by, items) = (model.orders[&order].by, model.orders[&order].items);
         match (self.random.random_range(0..4), by) {
             (0, _) => Act::Cancel { order },
-            (1 | 2, By::Provider) => Act::Pay { order },
-            // Money that a provider took goes back through the provider, which is another story.
-            (_, By::Provider) => Act::CaptureOrder { order, cents: self.part(), last: true },
-            (1, _) => Act::CaptureOrder { order, cents: self.part(), last: self.random.random_bool(0.5) },
+            (1, By::Provider) => Act::Pay { order },
+            (2, By::Provider) => match self.refund_of(model, order) {
+                Some(refund) => Act::EndRefund { refund, is_done: self.random.random_bool(0.6) },
+                None if self.random.random_bool(0.2) => {
+                    Act::CaptureOrder { order, cents: self.part(), last: true }
+                }
+                None => Act::Pay { order },
+            },
+            (1, By::Balance | By::Hold(_)) => {
+                Act::CaptureOrder { order, cents: self.part(), last: self.random.random_bool(0.5) }
+            }
             _ => {
                 let pieces = items.map_or(0, |_| self.random.random_range(0..3));
-                Act::Refund { order, cents: self.random.random_range(1..2_500), pieces }
+                let name = self.name();
+                Act::Refund { name, order, cents: self.random.random_range(1..2_500), pieces }
             }
         }
+    }
+
+    /// A refund that the order's provider was asked for.
+    fn refund_of(&mut self, model: &Model, order: Name) -> Option<Name> {
+        let of_order = model.refunds.iter().filter(|(_, refund)| refund.order == order);
+        let names: Vec<Name> = of_order.map(|(name, _)| *name).collect();
+        (!names.is_empty()).then(|| self.recent(&names))
     }
 
     fn part(&mut self) -> Option<u64> {

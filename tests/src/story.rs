@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::http::Caller;
 
-/// The history of an order, read in pages of so many steps, a line a step: at whose word, what changed, what was booked.
+/// The history of an order, read in pages of so many steps, a line a step: at whose word, what changed by which
+/// refund, what was booked.
 ///
 /// # Errors
 ///
@@ -36,7 +37,12 @@ fn line(step: &Value) -> String {
         told.join(", ")
     };
     let changes = told(&step["changes"], |change| {
-        format!("{} {} {}", change["version"], change["change"], change["status"]).replace('"', "")
+        let refund = &change["refund"];
+        let refund = match refund.is_object() {
+            true => format!(", {} of {}", refund["reference"], refund["amount"]),
+            false => String::new(),
+        };
+        format!("{} {} {}{refund}", change["version"], change["change"], change["status"]).replace('"', "")
     });
     let journal = told(&step["journal"], |row| {
         format!("{} {}: {} to {}", row["kind"], row["amount"], row["debit_account"], row["credit_account"])

@@ -221,6 +221,7 @@ impl Consuming {
                 _ => Came::Later(pause_after(attempt)),
             },
             Answered::InProgress
+            | Answered::Undecided
             | Answered::Contended
             | Answered::Overloaded
             | Answered::Unavailable

@@ -85,6 +85,7 @@ pub fn announce(outcome: &Outcome, ids: &mut Ids, now: DateTime<Utc>) -> Option<
         | Outcome::DayRebuilt(_)
         | Outcome::WebhooksDue(_)
         | Outcome::NothingDue
+        | Outcome::Undecided
         | Outcome::Refused(_) => return None,
     };
     Some(Event {

@@ -124,6 +124,11 @@ impl Bench {
         self.note_phase(Phase::Decide, &mut phase_began);
         let has_events = !writes.rows.events.is_empty();
         self.hooks.after(Step::Decided).await;
+        if decided.is_empty() {
+            *jobs = held;
+            self.roll_back(jobs).await;
+            return Ok(());
+        }
 
         let saved = match self.keys_are_as_they_were(&decided, &taken).await {
             Ok(()) => self.save(writes).await,
@@ -225,6 +230,10 @@ impl Bench {
             // Every attempt draws the same ids.
             let mut ids = job.ids.clone();
             let Decision { outcome, mut changes } = decide(&set, client, &job.request.command, &mut ids, now);
+            if outcome == Outcome::Undecided {
+                job.answer(Answered::Undecided);
+                continue;
+            }
             for event in &mut changes.events {
                 event.traceparent.clone_from(&job.traceparent);
             }
@@ -271,7 +280,8 @@ impl Bench {
                 | Outcome::EventCounted(_)
                 | Outcome::DayRebuilt(_)
                 | Outcome::WebhooksDue(_)
-                | Outcome::NothingDue => RecordStatus::Completed,
+                | Outcome::NothingDue
+                | Outcome::Undecided => RecordStatus::Completed,
             },
             attempts: before.map_or(1, |record| record.attempts + 1),
             resource: rendered.resource,

@@ -41,6 +41,8 @@ pub enum Answered {
     InProgress,
     /// The key was another request's. Nothing of that one is told.
     Reused,
+    /// It depends on something that a provider has not said yet. Nothing happened, and the name is free.
+    Undecided,
     /// The optimistic lock lost every allowed try. Nothing happened.
     Contended,
     /// The queue is full. Nothing happened.
@@ -244,6 +246,7 @@ impl Desk {
                 Some(
                     Answered::InProgress
                     | Answered::Reused
+                    | Answered::Undecided
                     | Answered::Contended
                     | Answered::Overloaded
                     | Answered::Unavailable
@@ -362,7 +365,8 @@ impl Desk {
             Answered::Replayed(_) => KeyOutcome::FailedReplayed,
             Answered::InProgress => KeyOutcome::InProgress,
             Answered::Reused => KeyOutcome::Reused,
-            Answered::Contended
+            Answered::Undecided
+            | Answered::Contended
             | Answered::Overloaded
             | Answered::Unavailable
             | Answered::OutcomeUnknown

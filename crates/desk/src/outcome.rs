@@ -73,6 +73,9 @@ pub enum Outcome {
     WebhooksDue(Uuid),
     /// There was nothing to do any more.
     NothingDue,
+    /// The rules cannot tell yet: it depends on something that a provider has not said. Nothing happened, and nothing is
+    /// remembered: the same command may be decided later.
+    Undecided,
     /// A business rule said no.
     Refused(Refusal),
 }

@@ -12,4 +12,4 @@
 pub mod step;
 pub mod store;
 
-pub use step::{By, Callback, Line, Step, VersionLine};
+pub use step::{By, Callback, Line, RefundLine, Step, VersionLine};

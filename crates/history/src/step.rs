@@ -3,7 +3,7 @@
 use account::EntryId;
 use chrono::{DateTime, Utc};
 use money::Amount;
-use order::{Change, OrderStatus};
+use order::{Change, OrderStatus, RefundId};
 use uuid::Uuid;
 
 /// What one decision did to an order.
@@ -90,6 +90,21 @@ pub struct VersionLine {
     pub captured_amount: Amount,
     /// What had been given back by then.
     pub refunded_amount: Amount,
+    /// The refund that made it, if one did that was asked for here, and that was kept.
+    pub refund: Option<RefundLine>,
+}
+
+/// The refund that made a version of its order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RefundLine {
+    /// Its id.
+    pub refund_id: RefundId,
+    /// The client's own name for it.
+    pub reference: String,
+    /// How much it is to give back.
+    pub amount: Amount,
+    /// Why it failed, of one that has; none, if it was done after all.
+    pub failure: Option<String>,
 }
 
 /// A journal row.

@@ -7,13 +7,13 @@ use account::store::{amount_from, currency_from, unreadable};
 use chrono::{DateTime, Utc};
 use client::ClientId;
 use money::{Amount, Currency};
-use order::{Change, Order, OrderStatus, PaymentMethod};
+use order::{Change, Order, OrderStatus, PaymentMethod, RefundId};
 use rust_decimal::Decimal;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row};
 use uuid::Uuid;
 
-use crate::step::{Callback, Line, Mark, Place, Step, VersionLine};
+use crate::step::{Callback, Line, Mark, Place, RefundLine, Step, VersionLine};
 
 /// Every statement of this file, by name, to be checked against the schema.
 pub const STATEMENTS: &[(&str, &str)] =
@@ -59,7 +59,14 @@ fn placing_told_by(journal: &[Line], order: &Order) -> Option<VersionLine> {
         (_, "hold") => (OrderStatus::Authorized, zero),
         (_, _) => return None,
     };
-    Some(VersionLine { version: 1, change: Change::Placed, status, captured_amount, refunded_amount: zero })
+    Some(VersionLine {
+        version: 1,
+        change: Change::Placed,
+        status,
+        captured_amount,
+        refunded_amount: zero,
+        refund: None,
+    })
 }
 
 /// Rows of one time and one origin are one step. A row of the journal belongs to the order by its own word, or by the
@@ -138,12 +145,16 @@ fn mark_from(row: &PgRow, at: &'static str) -> sqlx::Result<Mark> {
 }
 
 const VERSIONS: &str = "
-    SELECT version, what, status, captured_amount, refunded_amount, idempotency_key, delivery_id, created_at
-    FROM order_versions
-    WHERE client_id = $1
-      AND order_id = $2
-      AND created_at BETWEEN $3 AND $4
-    ORDER BY version";
+    SELECT v.version, v.what, v.status, v.captured_amount, v.refunded_amount, v.idempotency_key, v.delivery_id,
+           v.created_at, r.refund_id, r.reference, r.amount AS refund_amount,
+           CASE WHEN v.what = 'refund_failed' THEN a.failure END AS failure
+    FROM order_versions v
+    LEFT JOIN refunds r ON r.client_id = v.client_id AND r.refund_id = v.refund_id
+    LEFT JOIN asked_refunds a ON a.client_id = v.client_id AND a.refund_id = v.refund_id
+    WHERE v.client_id = $1
+      AND v.order_id = $2
+      AND v.created_at BETWEEN $3 AND $4
+    ORDER BY v.version";
 
 async fn versions(
     pool: &PgPool,
@@ -180,7 +191,18 @@ fn version_from(row: &PgRow, currency: Currency) -> sqlx::Result<VersionLine> {
             .ok_or_else(|| unreadable("status", format!("unknown status {status:?}")))?,
         captured_amount: amount("captured_amount")?,
         refunded_amount: amount("refunded_amount")?,
+        refund: refund_from(row, currency)?,
     })
+}
+
+fn refund_from(row: &PgRow, currency: Currency) -> sqlx::Result<Option<RefundLine>> {
+    let Some(id) = row.try_get::<Option<Uuid>, _>("refund_id")? else { return Ok(None) };
+    Ok(Some(RefundLine {
+        refund_id: RefundId(id),
+        reference: row.try_get("reference")?,
+        amount: amount_from("refund_amount", row.try_get("refund_amount")?, currency)?,
+        failure: row.try_get("failure")?,
+    }))
 }
 
 /// A side that is the account itself, without its figures, is what it has held.

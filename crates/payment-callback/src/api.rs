@@ -57,9 +57,6 @@ pub trait ProviderApi: fmt::Debug + Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<RefundAnswer, ApiFault>;
 
-    /// Whether the provider's own notices tell the total of a payment's refunds; else each refund by an id of its own.
-    fn tells_totals(&self) -> bool;
-
     /// Asks what became of a refund.
     fn query_refund(&self, refund: &RefundAsked<'_>, sending: Sending<'_>) -> ApiRequest;
 
@@ -152,6 +149,8 @@ pub struct RefundAnswer {
     pub refund_id: Option<String>,
     /// How much went back, or is to, where the provider says it of this one refund.
     pub amount: Option<ReportedAmount>,
+    /// How much has gone back of the payment in all, this refund included, where the answer says so.
+    pub total: Option<ReportedAmount>,
 }
 
 /// How far a refund is.
@@ -172,13 +171,13 @@ pub enum RefundState {
 impl RefundAnswer {
     /// There is no such refund.
     pub(crate) fn unknown() -> RefundAnswer {
-        RefundAnswer { state: RefundState::Unknown, refund_id: None, amount: None }
+        RefundAnswer { state: RefundState::Unknown, refund_id: None, amount: None, total: None }
     }
 }
 
 impl RefundAnswer {
     /// The notice of it, as if the provider had called; none while nothing is over. `tells_totals` is the provider's
-    /// [`ProviderApi::tells_totals`].
+    /// [`ProviderKind::tells_totals`](crate::ProviderKind::tells_totals).
     pub fn notice(&self, asked: &RefundAsked<'_>, tells_totals: bool) -> Option<Notice> {
         let (outcome, said) = match self.state {
             RefundState::Unknown | RefundState::Processing => return None,
@@ -192,7 +191,10 @@ impl RefundAnswer {
             payment_id: asked.payment_id.to_owned(),
             refund_id: self.refund_id.clone().or(asked.refund_id.map(str::to_owned)),
             refund_no: Some(asked.refund_no.to_owned()),
-            sum: if tells_totals { RefundSum::OneOfTotal(amount) } else { RefundSum::One(amount) },
+            sum: match tells_totals {
+                true => RefundSum::OneOfTotal { one: amount, total: self.total.clone() },
+                false => RefundSum::One(amount),
+            },
             outcome,
             paid: None,
         };

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use client::ClientId;
 use money::Amount;
 use order::{OrderId, RefundId, RefundStep};
+use uuid::Uuid;
 
 use crate::case::{ANSWERED, Case, Raised};
 use crate::receipt::minor;
@@ -74,6 +75,8 @@ pub struct AskedRefund {
     /// Whether its items are back in stock. That happens once: when it succeeds, unless the order does not have them all any
     /// more by then.
     pub items_back: bool,
+    /// How much its provider had told of as given back, of this money, when it was asked for: of that total it is no part.
+    pub told_before: Amount,
     /// How many changes it has seen, its making the first.
     pub version: i64,
     /// When it was made.
@@ -88,6 +91,12 @@ impl AskedRefund {
         self.id.0.simple().to_string()
     }
 
+    /// The refund that is asked for under this number, if it can be one of ours.
+    pub fn of_refund_no(refund_no: &str) -> Option<RefundId> {
+        let id = Uuid::try_parse(refund_no).ok()?;
+        (id.simple().to_string() == refund_no).then_some(RefundId(id))
+    }
+
     /// The receipt whose money it is.
     pub fn receipt_key(&self) -> ReceiptKey {
         (self.client_id, self.provider, self.provider_payment_id.clone())
@@ -99,11 +108,17 @@ impl AskedRefund {
     }
 }
 
-/// Why a provider is not asked for a refund: so much is left of what was paid, with what is on its way taken off.
+/// Why a provider is not asked for a refund.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NothingLeft {
-    /// What is left.
-    pub refundable: Amount,
+pub enum NotAsked {
+    /// So much is left of what was paid, with what is on its way taken off.
+    NothingLeft {
+        /// What is left.
+        refundable: Amount,
+    },
+    /// It cannot be told: the provider has told a total, and not whether refunds that are on their way are a part of it, or
+    /// come on top. It is known as soon as they are over.
+    Undecided,
 }
 
 /// What came of asking, where the provider has said nothing about the refund itself.
@@ -130,12 +145,12 @@ impl Case<'_> {
     ///
     /// # Errors
     ///
-    /// If no receipt of it has so much left.
+    /// If no receipt of it has so much left, or that cannot be told yet.
     ///
     /// # Panics
     ///
     /// If the case has no order.
-    pub fn ask_order_refund(&mut self, id: RefundId, amount: Amount) -> Result<AskedRefund, NothingLeft> {
+    pub fn ask_order_refund(&mut self, id: RefundId, amount: Amount) -> Result<AskedRefund, NotAsked> {
         let order_id = self.order().expect("an order's refund is asked for with the order").id;
         let left = |receipt: &Receipt| {
             let key = receipt.key();
@@ -154,11 +169,23 @@ impl Case<'_> {
             Some(receipt) if minor(amount) <= left => {
                 Ok(self.ask_provider(id, &receipt, amount, Some(order_id)))
             }
+            Some(receipt) if minor(amount) <= left + self.counted_twice_at_most(&receipt) => {
+                Err(NotAsked::Undecided)
+            }
             _ => {
                 let refundable = Amount::from_minor_units(left.unsigned_abs(), amount.currency());
-                Err(NothingLeft { refundable: refundable.expect("a part of an amount") })
+                Err(NotAsked::NothingLeft { refundable: refundable.expect("a part of an amount") })
             }
         }
+    }
+
+    /// How much of what is on its way, in minor units, may be a part of the total that the provider has told of, and is then
+    /// taken off twice.
+    fn counted_twice_at_most(&self, receipt: &Receipt) -> i128 {
+        let Some(funds) = receipt.funds.filter(|_| receipt.provider.tells_totals()) else { return 0 };
+        let key = receipt.key();
+        let unexplained = minor(funds.refund_told) - self.told_at_least(&key);
+        unexplained.clamp(0, self.open_of_orders(&key))
     }
 
     /// Asks for what is owed back of a receipt's money.
@@ -187,6 +214,7 @@ impl Case<'_> {
             provider_refund_id: None,
             failure: None,
             items_back: false,
+            told_before: receipt.funds.map_or(Amount::zero(amount.currency()), |funds| funds.refund_told),
             version: 1,
             created_at: self.now,
             updated_at: self.now,
@@ -201,10 +229,27 @@ impl Case<'_> {
         open.map(|asked| minor(asked.amount)).sum()
     }
 
+    /// The same of the money that is owed back.
+    pub(crate) fn open_of_owed(&self, key: &ReceiptKey) -> i128 {
+        let open = self.asked_of(key).filter(|asked| asked.is_open() && asked.order_id.is_none());
+        open.map(|asked| minor(asked.amount)).sum()
+    }
+
     /// The sum, in minor units, of what is known to have gone back of what was asked for.
     pub(crate) fn succeeded_of(&self, key: &ReceiptKey) -> i128 {
         let done = self.asked_of(key).filter(|asked| asked.status == AskedStatus::Succeeded);
         done.map(|asked| minor(asked.amount)).sum()
+    }
+
+    /// How much must have gone back of a receipt's money, in minor units, by what was asked for and what had been told of
+    /// before: whatever was asked for since a total was told of, and is done, comes on top of that total.
+    pub(crate) fn told_at_least(&self, key: &ReceiptKey) -> i128 {
+        let from = |before: i128| {
+            let since = self.asked_of(key).filter(|asked| minor(asked.told_before) >= before);
+            let done = since.filter(|asked| asked.status == AskedStatus::Succeeded);
+            before + done.map(|asked| minor(asked.amount)).sum::<i128>()
+        };
+        self.asked_of(key).map(|asked| from(minor(asked.told_before))).max().unwrap_or(0)
     }
 
     /// The refund that a provider tells of, if it is one that it was asked for.

@@ -117,15 +117,20 @@ pub enum RefundSum {
     /// This one refund, which [`Refund::refund_id`] names.
     One(ReportedAmount),
     /// This one refund, at a provider that else tells totals. Where we asked for it, under [`Refund::refund_no`], the totals
-    /// are no less than the sum of what was asked for and is back.
-    OneOfTotal(ReportedAmount),
+    /// are no less than what had been told of before it was asked for and what was asked for since and is back.
+    OneOfTotal {
+        /// The refund.
+        one: ReportedAmount,
+        /// The total at that time, where it is told with the refund.
+        total: Option<ReportedAmount>,
+    },
 }
 
 impl RefundSum {
     /// The amount, whichever way it is meant.
     pub fn amount(&self) -> &ReportedAmount {
         match self {
-            Self::RunningTotal(amount) | Self::One(amount) | Self::OneOfTotal(amount) => amount,
+            Self::RunningTotal(amount) | Self::One(amount) | Self::OneOfTotal { one: amount, .. } => amount,
         }
     }
 }
@@ -316,9 +321,12 @@ impl Meaning {
         self.text(match refund.sum {
             RefundSum::RunningTotal(_) => "running_total",
             RefundSum::One(_) => "one",
-            RefundSum::OneOfTotal(_) => "one_of_total",
+            RefundSum::OneOfTotal { .. } => "one_of_total",
         });
         self.amount(refund.sum.amount());
+        if let RefundSum::OneOfTotal { total: Some(total), .. } = &refund.sum {
+            self.amount(total);
+        }
         self.text(refund.outcome.word());
         match &refund.paid {
             Some(paid) => self.amount(paid),

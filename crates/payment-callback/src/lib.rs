@@ -58,7 +58,7 @@ mod provider_id;
 mod signature;
 
 pub use alert::{Alert, AlertAction, AlertCause, AlertId, AlertKind, Resolution};
-pub use asked_refund::{Asked, AskedRefund, AskedStatus, NothingLeft};
+pub use asked_refund::{Asked, AskedRefund, AskedStatus, NotAsked};
 pub use case::{Case, CaseChanges, Known};
 pub use decision::{Decision, KnownPayment, judge};
 pub use delivery::{

@@ -35,6 +35,8 @@ static REGISTRY: &[Registration] = &[
 pub(crate) struct Registration {
     /// Its word in the API, the configuration and the database.
     pub(crate) word: &'static str,
+    /// Whether its notices tell the total of a payment's refunds.
+    tells_totals: bool,
     /// Makes its adapter from an endpoint's configuration.
     pub(crate) build: fn(Value, Purpose) -> Result<Box<dyn Provider>, ConfigFault>,
     /// What it takes for an acknowledgement and for a refusal.
@@ -272,6 +274,11 @@ impl ProviderKind {
     /// A [`ConfigFault`] where the configuration could not be used, or could accept a forgery.
     pub fn build(self, configuration: Value, purpose: Purpose) -> Result<Box<dyn Provider>, ConfigFault> {
         (self.registration().build)(configuration, purpose)
+    }
+
+    /// Whether its own notices tell the total of a payment's refunds; else each refund by an id of its own.
+    pub fn tells_totals(self) -> bool {
+        self.registration().tells_totals
     }
 
     /// What this provider takes for an acknowledgement and for a refusal.

@@ -11,7 +11,7 @@ use crate::receipt::minor;
 use crate::told::{Effect, Told, names_another_payment};
 use crate::{
     AlertAction, AlertKind, AskedStatus, Funds, Notice, ProviderKind, ReceiptKey, ReceiptRefund, Refund,
-    RefundOutcome, RefundSum,
+    RefundOutcome, RefundSum, ReportedAmount,
 };
 
 impl Case<'_> {
@@ -70,8 +70,10 @@ impl Case<'_> {
         let told = match &refund.sum {
             RefundSum::RunningTotal(_) => Some(amount),
             RefundSum::One(_) => funds.refund_told.checked_add(amount).ok(),
-            RefundSum::OneOfTotal(_) => {
-                let back = self.succeeded_of(&receipt.key()).max(minor(funds.refund_told));
+            RefundSum::OneOfTotal { total, .. } => {
+                let total = total.as_ref().and_then(ReportedAmount::exact);
+                let total = total.filter(|total| total.currency() == amount.currency()).map_or(0, minor);
+                let back = self.told_at_least(&receipt.key()).max(minor(funds.refund_told)).max(total);
                 Amount::from_minor_units(back.unsigned_abs(), amount.currency()).ok()
             }
         };
@@ -108,7 +110,7 @@ impl Case<'_> {
         asked: Option<AskedStatus>,
     ) -> Effect {
         let key = (self.client_id, told_of.provider, refund.payment_id.clone());
-        let Some(receipt) = self.receipt(&key).cloned() else { return Effect::None };
+        let Some(receipt) = self.receipt(&key).cloned() else { return Effect::RefundFailed };
         let is_asked_about = matches!(asked, Some(AskedStatus::Pending | AskedStatus::Unknown));
         let counts = asked == Some(AskedStatus::Succeeded)
             || match refund.sum {
@@ -117,14 +119,15 @@ impl Case<'_> {
                     self.refund(&key).is_some()
                 }
                 // It was in the total, as far as that can be known.
-                RefundSum::RunningTotal(_) | RefundSum::OneOfTotal(_) => {
+                RefundSum::RunningTotal(_) | RefundSum::OneOfTotal { .. } => {
                     receipt.funds.is_some_and(|funds| !funds.refund_told.is_zero())
                 }
             };
         let kind = AlertKind::RefundAttention;
         let cause = failure_cause(told_of.provider, refund).unwrap_or_else(|| told_of.cause());
         if !counts || is_asked_about || self.alert_of(&cause).is_some() {
-            return Effect::None;
+            // Of one that nobody asked for here nothing is kept but that it was told of.
+            return if asked.is_none() && !counts { Effect::RefundFailed } else { Effect::None };
         }
         let name = refund.refund_id.as_ref().or(refund.refund_no.as_ref()).map_or("a refund", String::as_str);
         let detail = format!(

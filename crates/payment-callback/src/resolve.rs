@@ -2,10 +2,12 @@
 
 use account::EntryKind;
 
+use crate::asked_refund::refusal_cause;
 use crate::case::Case;
+use crate::receipt::minor;
 use crate::{
-    Alert, AlertAction, AlertId, AlertKind, Funds, Payment, PaymentRequest, PaymentStatus, ProviderKind,
-    Receipt, ReceiptState,
+    Alert, AlertAction, AlertId, AlertKind, AskedRefund, AskedStatus, Funds, Payment, PaymentRequest,
+    PaymentStatus, ProviderKind, Receipt, ReceiptState,
 };
 
 /// Why an alert is not resolved so.
@@ -85,6 +87,9 @@ impl Case<'_> {
         receipt: Option<Receipt>,
         askable: &[ProviderKind],
     ) -> Result<(), ResolveRefusal> {
+        if let Some(failed) = self.failed_refund_of(alert) {
+            return self.owe_back_anew(alert, receipt, &failed, askable);
+        }
         let receipt = receipt.filter(|_| asks_about_money(alert.kind));
         let unapplied = receipt.and_then(|receipt| Some((receipt.funds?.unapplied()?, receipt)));
         let Some((unapplied, mut receipt)) = unapplied else {
@@ -102,6 +107,38 @@ impl Case<'_> {
             self.ask_owed_back(&receipt, unapplied);
         }
         self.set_receipt(receipt);
+        Ok(())
+    }
+
+    /// The refund whose failure an alert is about.
+    fn failed_refund_of(&self, alert: &Alert) -> Option<AskedRefund> {
+        self.all_asked().find(|asked| refusal_cause(asked.id) == alert.cause).cloned()
+    }
+
+    /// Asks once more for what is owed back and was not given back, under a number of its own.
+    fn owe_back_anew(
+        &mut self,
+        alert: &Alert,
+        receipt: Option<Receipt>,
+        failed: &AskedRefund,
+        askable: &[ProviderKind],
+    ) -> Result<(), ResolveRefusal> {
+        let no = |why| Err(ResolveRefusal::NotAcceptable(why));
+        if failed.order_id.is_some() {
+            return no("it is an order's refund: ask for another one of the order");
+        }
+        if failed.status != AskedStatus::Failed {
+            return no("the provider has given it back after all");
+        }
+        let Some(receipt) = receipt.filter(|receipt| askable.contains(&receipt.provider)) else {
+            return no("its provider cannot be asked here: give it back there, and its callback is booked");
+        };
+        let owed = receipt.funds.map_or(0, |funds| minor(funds.owed));
+        if minor(failed.amount) > owed - self.open_of_owed(&receipt.key()) {
+            return no("so much is not owed back any more, or is on its way");
+        }
+        debug_assert_eq!(alert.kind, AlertKind::RefundAttention, "the cause is that of a refund");
+        self.ask_owed_back(&receipt, failed.amount);
         Ok(())
     }
 

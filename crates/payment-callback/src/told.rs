@@ -26,7 +26,7 @@ pub enum Effect {
     RefundParked,
     /// A refund that was asked for is done, and its money was counted before.
     RefundConfirmed,
-    /// A refund that was asked for has failed.
+    /// A refund has failed that was asked for, or that nobody has counted.
     RefundFailed,
     /// A failed attempt was noted.
     FailureNoted,

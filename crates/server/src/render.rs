@@ -85,7 +85,7 @@ pub fn render(outcome: &Outcome, request_id: &str) -> Rendered {
         Outcome::EventCounted(day) => noted(format!("{DAILY}{day}"), &EffectBody { effect: "counted" }),
         Outcome::DayRebuilt(day) => noted(format!("{DAILY}{day}"), &EffectBody { effect: "rebuilt" }),
         Outcome::WebhooksDue(event) => noted(format!("{WEBHOOKS}{event}"), &EffectBody { effect: "due" }),
-        Outcome::NothingDue => Rendered {
+        Outcome::NothingDue | Outcome::Undecided => Rendered {
             answer: answer(StatusCode::OK, None, body_of(&EffectBody { effect: Effect::None.as_str() })),
             resource: None,
         },

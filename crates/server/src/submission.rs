@@ -284,6 +284,11 @@ fn respond(answered: Answered) -> Result<Response, Problem> {
             Slug::IdempotencyKeyReused,
             "the key has been used for another request; use a new key for a new operation",
         ),
+        Answered::Undecided => Problem::new(
+            Slug::RefundUndecided,
+            "how much is left depends on a refund whose provider has not said yet what became of it; nothing was done, retry \
+             with the same key",
+        ),
         Answered::Contended => Problem::new(
             Slug::BalanceContended,
             "the balance changed at every attempt; nothing was done, retry with the same key",
@@ -378,6 +383,7 @@ mod tests {
         let table = [
             (Answered::InProgress, 409, "idempotency-in-progress"),
             (Answered::Reused, 422, "idempotency-key-reused"),
+            (Answered::Undecided, 409, "refund-undecided"),
             (Answered::Contended, 503, "balance-contended"),
             (Answered::Overloaded, 503, "overloaded"),
             (Answered::Unavailable, 503, "unavailable"),

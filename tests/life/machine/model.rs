@@ -60,9 +60,15 @@ pub(crate) enum Act {
     },
     /// With so many pieces of its sku.
     Refund {
+        name: Name,
         order: Name,
         cents: u64,
         pieces: u64,
+    },
+    /// The provider tells that a refund that it was asked for is done, or that it is closed.
+    EndRefund {
+        refund: Name,
+        is_done: bool,
     },
     /// The provider tells that it was paid.
     Pay {
@@ -127,6 +133,15 @@ pub(crate) struct Order {
     due_s: Option<u64>,
 }
 
+/// A refund that a provider was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Refund {
+    pub(crate) order: Name,
+    pub(crate) cents: u64,
+    pieces: u64,
+    pub(crate) status: &'static str,
+}
+
 /// The books, as the contract has them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Model {
@@ -135,6 +150,7 @@ pub(crate) struct Model {
     pub(crate) skus: Vec<Stock>,
     pub(crate) holds: BTreeMap<Name, Hold>,
     pub(crate) orders: BTreeMap<Name, Order>,
+    pub(crate) refunds: BTreeMap<Name, Refund>,
 }
 
 impl Model {
@@ -155,7 +171,11 @@ impl Model {
             Act::Place { name, account, what, by } => self.place(name, account, what, by),
             Act::CaptureOrder { order, cents, last } => self.capture_order(order, cents, last),
             Act::Cancel { order } => self.cancel(order),
-            Act::Refund { order, cents, pieces } => self.refund(order, cents, pieces),
+            Act::Refund { name, order, cents, pieces } => match self.orders[&order].by {
+                By::Provider => self.ask_for_refund(name, order, cents, pieces),
+                By::Balance | By::Hold(_) => self.refund(order, cents, pieces),
+            },
+            Act::EndRefund { refund, is_done } => self.end_refund(refund, is_done),
             Act::Pay { order } => self.pay(order),
             Act::SetTotal { sku, total } => {
                 let sku = &mut self.skus[sku];
@@ -361,6 +381,63 @@ impl Model {
         order.status = if order.refunded == order.captured { "refunded" } else { "partially_refunded" };
         self.accounts[order.account].available += cents;
         CREATED
+    }
+
+    /// Nothing moves before the provider has told that it is done; until then it is taken off what is left.
+    fn ask_for_refund(&mut self, name: Name, of: Name, cents: u64, pieces: u64) -> Told {
+        let state = self.state(of);
+        if !matches!(state, "paid" | "partially_refunded") {
+            return (409, Some("order-state-conflict"), Some(state));
+        }
+        let order = &self.orders[&of];
+        let pieces = order.items.map_or(0, |_| pieces);
+        let spoken_for: u64 = self.refunds_of(of, "pending").map(|refund| refund.pieces).sum();
+        if pieces > order.items.map_or(0, |(_, bought, back)| (bought - back).saturating_sub(spoken_for)) {
+            return refused(422, "refund-exceeds-items");
+        }
+        // What the provider says is back may be more than what was booked of it: then too much went back.
+        let back: u64 = self.refunds_of(of, "succeeded").map(|refund| refund.cents).sum();
+        let on_the_way: u64 = self.refunds_of(of, "pending").map(|refund| refund.cents).sum();
+        if cents > order.captured.saturating_sub(back.max(order.refunded) + on_the_way) {
+            return refused(422, "refund-exceeds-paid");
+        }
+        self.refunds.insert(name, Refund { order: of, cents, pieces, status: "pending" });
+        CREATED
+    }
+
+    fn refunds_of(&self, order: Name, status: &'static str) -> impl Iterator<Item = &Refund> {
+        self.refunds.values().filter(move |refund| refund.order == order && refund.status == status)
+    }
+
+    /// That it is done is believed also of one that had failed; that it has failed, of none that is done. Whatever comes of
+    /// it, the provider is acknowledged.
+    fn end_refund(&mut self, name: Name, is_done: bool) -> Told {
+        let refund = self.refunds.get_mut(&name).expect("it is there");
+        match (refund.status, is_done) {
+            ("pending", false) => refund.status = "failed",
+            ("pending" | "failed", true) => {
+                refund.status = "succeeded";
+                let Refund { order, cents, pieces, .. } = refund.clone();
+                self.give_back(order, cents, pieces);
+            }
+            _ => {}
+        }
+        OK
+    }
+
+    /// A piece comes back once, and more than was paid is asked about and not booked.
+    fn give_back(&mut self, name: Name, cents: u64, pieces: u64) {
+        let order = self.orders.get_mut(&name).expect("it is there");
+        if let Some((sku, bought, back)) = &mut order.items
+            && *back + pieces <= *bought
+        {
+            *back += pieces;
+            self.skus[*sku].sold -= pieces;
+        }
+        if order.refunded + cents <= order.captured {
+            order.refunded += cents;
+            order.status = if order.refunded == order.captured { "refunded" } else { "partially_refunded" };
+        }
     }
 
     /// Whatever comes of it, the provider is acknowledged.

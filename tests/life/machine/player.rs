@@ -11,13 +11,18 @@ use onefold_tests::callbacks::{deliver, ensure_acknowledged};
 use onefold_tests::http::{Caller, TestServer};
 use order::status::Step as Transition;
 use order::{OrderEvent, OrderStatus};
-use provider_simulator::event::{Payment, What as Said};
+use provider_simulator::event::{Outcome, Payment, Refund, What as Said};
 use provider_simulator::{Amount, Event, Provider};
 use serde_json::{Value, json};
+use server::provider_calls::CallSettings;
+use server::serve::ServerSettings;
 
 use super::Step;
 use super::model::{Act, By, Model, Money, Name, Stock, Told, What};
 use crate::books::{Books, created, text};
+
+/// One that tells of each refund by itself, how it ended.
+const PROVIDER: Provider = Provider::WechatPay;
 
 const SKUS: [(&str, u64); 2] = [("ALPHA", 750), ("BETA", 333)];
 
@@ -36,9 +41,10 @@ pub(super) struct Player {
 
 impl Player {
     pub(super) async fn open(seed: u64) -> anyhow::Result<Self> {
-        let books = Books::open_as_demo().await?;
+        let books = Books::open_asking(ask_nobody).await?;
         let second = TestServer::start_with(books.server.database.clone(), |settings| {
             settings.clock = Arc::new(books.clock.clone());
+            ask_nobody(settings);
         })
         .await?;
         let there = books.caller.at(&second.url());
@@ -57,6 +63,7 @@ impl Player {
             skus,
             holds: BTreeMap::new(),
             orders: BTreeMap::new(),
+            refunds: BTreeMap::new(),
         };
         let (ids, seen, steps) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         Ok(Self { books, second, there, model, accounts, ids, seen, seed, steps })
@@ -111,7 +118,9 @@ impl Player {
         });
         let answers: Vec<(Told, Value)> = join_all(sent).await.into_iter().collect::<anyhow::Result<_>>()?;
         for (act, ((status, ..), body)) in acts.iter().zip(&answers) {
-            if let (201, Act::Freeze { name, .. } | Act::Place { name, .. }) = (*status, act) {
+            if let (201, Act::Freeze { name, .. } | Act::Place { name, .. } | Act::Refund { name, .. }) =
+                (*status, act)
+            {
                 self.ids.insert(*name, text(body, "id"));
             }
         }
@@ -153,7 +162,7 @@ impl Player {
                 (format!("/v1/orders/{}/capture", id(order)), self.captured(*sum, *last))
             }
             Act::Cancel { order } => (format!("/v1/orders/{}/cancel", id(order)), json!({})),
-            Act::Refund { order, cents: sum, pieces } => {
+            Act::Refund { order, cents: sum, pieces, .. } => {
                 let items = match self.model.orders[order].items {
                     Some((sku, ..)) if *pieces > 0 => json!([{ "sku": SKUS[sku].0, "quantity": pieces }]),
                     _ => json!([]),
@@ -161,7 +170,8 @@ impl Player {
                 let body = json!({ "amount": cents(*sum), "reference": self.books.key(), "items": items });
                 (format!("/v1/orders/{}/refunds", id(order)), body)
             }
-            Act::Pay { order } => return self.pay(*order).await,
+            Act::Pay { order } => return self.tell(*order, Said::Succeeded).await,
+            Act::EndRefund { refund, is_done } => return self.end_refund(*refund, *is_done).await,
             Act::SetTotal { sku, total } => {
                 let (code, price) = SKUS[*sku];
                 let told = self.books.put_sku(code, &cents(price), *total).await?;
@@ -195,7 +205,7 @@ impl Player {
             By::Balance => json!({ "method": "balance" }),
             By::Hold(seconds) => json!({ "method": "hold", "expires_in_seconds": seconds }),
             By::Provider => {
-                json!({ "method": "provider", "provider": "stripe", "payment_no": payment_no(name) })
+                json!({ "method": "provider", "provider": "wechatpay", "payment_no": payment_no(name) })
             }
         };
         json!({
@@ -204,21 +214,36 @@ impl Player {
         })
     }
 
-    async fn pay(&self, order: Name) -> anyhow::Result<(Told, Value)> {
+    async fn end_refund(&self, name: Name, is_done: bool) -> anyhow::Result<(Told, Value)> {
+        let refund = &self.model.refunds[&name];
+        let refund_no = self.ids.get(&name).context("it was asked for")?.replace('-', "");
+        let amount = Amount::parse(&cents(refund.cents))?;
+        let said = Said::Refunded(Refund {
+            refund_id: format!("re_{refund_no}"),
+            refund_no,
+            amount,
+            refunded_total: amount,
+            outcome: if is_done { Outcome::Done } else { Outcome::Closed },
+        });
+        self.tell(refund.order, said).await
+    }
+
+    /// The provider tells of an order's payment.
+    async fn tell(&self, order: Name, what: Said) -> anyhow::Result<(Told, Value)> {
         let now = self.books.clock.now();
         let event = Event {
             id: format!("evt_{}", self.books.key()),
             at: now,
             payment: Payment {
                 payment_no: payment_no(order),
-                provider_payment_id: format!("pi_{order}"),
+                provider_payment_id: format!("money_{order}"),
                 amount: Amount::parse(&cents(self.model.orders[&order].cents))?,
                 currency: "CNY".to_owned(),
             },
-            what: Said::Succeeded,
+            what,
         };
-        let answer = deliver(&self.second.anonymous(), Provider::Stripe, &event, now).await?;
-        ensure_acknowledged(Provider::Stripe, &answer)?;
+        let answer = deliver(&self.second.anonymous(), PROVIDER, &event, now).await?;
+        ensure_acknowledged(PROVIDER, &answer)?;
         Ok(((200, None, None), Value::Null))
     }
 
@@ -265,11 +290,28 @@ impl Player {
                 Act::Place { name, .. }
                 | Act::CaptureOrder { order: name, .. }
                 | Act::Cancel { order: name }
-                | Act::Refund { order: name, .. }
                 | Act::Pay { order: name } => self.ensure_order(*name).await?,
+                Act::Refund { name, order, .. } => {
+                    self.ensure_order(*order).await?;
+                    self.ensure_refund(*name).await?;
+                }
+                Act::EndRefund { refund, .. } => {
+                    self.ensure_order(self.model.refunds[refund].order).await?;
+                    self.ensure_refund(*refund).await?;
+                }
                 Act::Deposit { .. } | Act::Withdraw { .. } | Act::SetTotal { .. } => {}
             }
         }
+        Ok(())
+    }
+
+    /// A refund that a provider was asked for is as far as in the model.
+    async fn ensure_refund(&self, name: Name) -> anyhow::Result<()> {
+        let (Some(id), Some(refund)) = (self.ids.get(&name), self.model.refunds.get(&name)) else {
+            return Ok(());
+        };
+        let found = self.books.read(&format!("/v1/refunds/{id}")).await?;
+        ensure!(text(&found, "status") == refund.status, "{refund:?}, and {found}");
         Ok(())
     }
 
@@ -320,6 +362,12 @@ impl Player {
     }
 }
 
+/// Providers can be asked for refunds, and are not asked: they tell what became of them when the script says so.
+fn ask_nobody(settings: &mut ServerSettings) {
+    settings.demo_providers = Some("http://127.0.0.1:1".to_owned());
+    settings.provider_calls = CallSettings { pause: Duration::from_secs(60 * 60), ..CallSettings::default() };
+}
+
 fn depends_on_funds(act: &Act) -> bool {
     match act {
         Act::Withdraw { .. } | Act::Freeze { .. } | Act::Place { .. } | Act::SetTotal { .. } => true,
@@ -329,6 +377,7 @@ fn depends_on_funds(act: &Act) -> bool {
         | Act::CaptureOrder { .. }
         | Act::Cancel { .. }
         | Act::Refund { .. }
+        | Act::EndRefund { .. }
         | Act::Pay { .. } => false,
     }
 }

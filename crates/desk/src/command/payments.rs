@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use client::ClientId;
 use idempotency::Key;
 use money::Amount;
+use payment_callback::asked_refund::refusal_cause;
 use payment_callback::dispute::dispute_cause;
 use payment_callback::refund::{failure_cause, stuck_cause};
 use payment_callback::{
@@ -134,15 +135,20 @@ impl CallbackCommand {
         }
     }
 
-    /// What raises, or has raised, the alerts about the refund that it speaks of, should that be stuck or fail late, or about
-    /// the dispute.
+    /// What raises, or has raised, the alerts about the refund that it speaks of, should that be stuck, fail late, or have been
+    /// taken for failed; or about the dispute.
     pub fn alert_causes(&self, client: ClientId) -> Vec<AlertCause> {
         let (kind, causes) = match &self.notice.event {
-            Event::Refunded(refund) => (
-                AlertKind::RefundAttention,
-                [stuck_cause(self.provider, refund), failure_cause(self.provider, refund)],
-            ),
-            event => (AlertKind::Disputed, [dispute_cause(self.provider, event), None]),
+            Event::Refunded(refund) => {
+                let asked = refund.refund_no.as_deref().and_then(AskedRefund::of_refund_no);
+                let causes = [
+                    stuck_cause(self.provider, refund),
+                    failure_cause(self.provider, refund),
+                    asked.map(refusal_cause),
+                ];
+                (AlertKind::RefundAttention, causes)
+            }
+            event => (AlertKind::Disputed, [dispute_cause(self.provider, event), None, None]),
         };
         causes.into_iter().flatten().map(|cause| (client, kind, cause)).collect()
     }

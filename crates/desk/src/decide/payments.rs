@@ -8,7 +8,7 @@ use order::{
     provider,
 };
 use payment_callback::{
-    Alert, AlertAction, AlertId, Asked, AskedRefund, Case, CaseChanges, Payment, PaymentRequest,
+    Alert, AlertAction, AlertId, Asked, AskedRefund, Case, CaseChanges, NotAsked, Payment, PaymentRequest,
     PaymentStatus, ProviderKind, Receipt, ReceiptKey,
 };
 
@@ -75,10 +75,16 @@ pub(super) fn refund(
     let known = payment_callback::Known { receipts, alerts: open_alerts(set, client), asked, ..known };
     let mut new_id = || ids.take();
     let mut money = Case::open(client, known, now, &mut new_id);
-    let asked = money.ask_order_refund(refund.id, refund.amount).map_err(|left| {
-        Refusal::RefundExceedsPaid { refundable: left.refundable, required: refund.amount }
-    })?;
-    debug_assert_eq!(asked.id, refund.id, "one refund has one id");
+    match money.ask_order_refund(refund.id, refund.amount) {
+        Ok(asked) => debug_assert_eq!(asked.id, refund.id, "one refund has one id"),
+        Err(NotAsked::NothingLeft { refundable }) => {
+            return Err(Refusal::RefundExceedsPaid { refundable, required: refund.amount });
+        }
+        // A refusal would be remembered for ever, and be wrong as soon as the provider has said more.
+        Err(NotAsked::Undecided) => {
+            return Ok(Decision { outcome: Outcome::Undecided, changes: Changes::default() });
+        }
+    }
     let made = money.close();
     let mut changes = written(set, Vec::new(), made, ids, now);
     changes.versions_of_refunds.push(VersionOfRefund::of(&changed, refund.id, RefundStep::Asked));

@@ -28,7 +28,7 @@ use crate::trust::Trust;
 use api::AlipayApi;
 
 pub(super) const REGISTRATION: Registration =
-    Registration { word: "alipay", build, answer, payable: trade::payable };
+    Registration { word: "alipay", tells_totals: true, build, answer, payable: trade::payable };
 
 /// The settings of an endpoint.
 #[derive(Debug, Deserialize)]

@@ -22,7 +22,8 @@ use crate::secret::{ListedKey, NamedKey};
 use crate::signature::{HmacSha256, lower_hex_32};
 use crate::trust::{KeyMark, Trust};
 
-pub(super) const REGISTRATION: Registration = Registration { word: "coffer", build, answer, payable };
+pub(super) const REGISTRATION: Registration =
+    Registration { word: "coffer", tells_totals: false, build, answer, payable };
 
 #[derive(Debug, Deserialize)]
 struct Settings {

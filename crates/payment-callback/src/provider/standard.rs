@@ -35,7 +35,8 @@ use crate::trust::Trust;
 use api::StandardApi;
 use keys::{Signed, WebhookKey};
 
-pub(super) const REGISTRATION: Registration = Registration { word: "standard", build, answer, payable };
+pub(super) const REGISTRATION: Registration =
+    Registration { word: "standard", tells_totals: false, build, answer, payable };
 
 /// How many signatures one delivery may have: a sender in the middle of a rotation has two. Each costs a verification,
 /// and whoever forges may send as many as the header holds.

@@ -30,7 +30,7 @@ use crate::trust::{KeyMark, Trust};
 use api::StripeApi;
 
 pub(super) const REGISTRATION: Registration =
-    Registration { word: "stripe", build, answer, payable: scale::payable };
+    Registration { word: "stripe", tells_totals: true, build, answer, payable: scale::payable };
 
 /// Characters that a secret has behind `whsec_` at least. Stripe's have 32.
 const SECRET_CHARS_MIN: usize = 16;

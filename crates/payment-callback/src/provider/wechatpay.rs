@@ -30,7 +30,7 @@ use api::WechatpayApi;
 use keys::{ApiV3Keys, ApiV3Secrets, ListedPlatformKey, PlatformKey};
 
 pub(super) const REGISTRATION: Registration =
-    Registration { word: "wechatpay", build, answer, payable: resource::payable };
+    Registration { word: "wechatpay", tells_totals: false, build, answer, payable: resource::payable };
 
 /// How a signature begins with which WeChat Pay tests, now and then, whether a receiver verifies at all.
 const PROBE: &str = "WECHATPAY/SIGNTEST/";

@@ -25,7 +25,7 @@ pub const STATEMENTS: &[(&str, &str)] = &[
 /// Every refund that was asked for of these receipts.
 pub const OF_RECEIPTS: &str = "
     SELECT a.client_id, a.refund_id, a.provider, a.provider_payment_id, a.payment_no, a.order_id, a.currency, a.amount,
-           a.paid, a.status, a.provider_refund_id, a.failure, a.items_back, a.version, a.created_at, a.updated_at
+           a.paid, a.status, a.provider_refund_id, a.failure, a.items_back, a.told_before, a.version, a.created_at, a.updated_at
     FROM unnest($1::uuid[], $2::text[], $3::text[]) AS n (client_id, provider, provider_payment_id)
     JOIN asked_refunds a ON a.client_id = n.client_id
                         AND a.provider = n.provider
@@ -33,28 +33,25 @@ pub const OF_RECEIPTS: &str = "
 
 /// Every refund that was asked for of these receipts. Whoever changes one changes its receipt too, so what was read is of
 /// the receipt's version. One round trip.
-pub async fn of_receipts(
-    connection: &mut PgConnection,
-    keys: &[ReceiptKey],
-) -> sqlx::Result<Vec<AskedRefund>> {
+pub async fn of_receipts(db: impl PgExecutor<'_>, keys: &[ReceiptKey]) -> sqlx::Result<Vec<AskedRefund>> {
     let clients: Vec<Uuid> = keys.iter().map(|(client, _, _)| client.0).collect();
     let providers: Vec<&str> = keys.iter().map(|(_, provider, _)| provider.word()).collect();
     let ids: Vec<&str> = keys.iter().map(|(_, _, id)| id.as_str()).collect();
-    let rows = sqlx::query(OF_RECEIPTS).bind(clients).bind(providers).bind(ids).fetch_all(connection).await?;
+    let rows = sqlx::query(OF_RECEIPTS).bind(clients).bind(providers).bind(ids).fetch_all(db).await?;
     rows.iter().map(asked_from).collect()
 }
 
-/// Adds refunds: `$1` to `$16`, see [`bind_inserts`].
+/// Adds refunds: `$1` to `$17`, see [`bind_inserts`].
 pub const INSERT: &str = "
     INSERT INTO asked_refunds (
         client_id, refund_id, provider, provider_payment_id, payment_no, order_id, currency, amount, paid, status,
-        provider_refund_id, failure, items_back, version, created_at, updated_at
+        provider_refund_id, failure, items_back, told_before, version, created_at, updated_at
     )
     SELECT *
     FROM unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::numeric[],
-        $9::numeric[], $10::text[], $11::text[], $12::text[], $13::boolean[], $14::bigint[], $15::timestamptz[],
-        $16::timestamptz[]
+        $9::numeric[], $10::text[], $11::text[], $12::text[], $13::boolean[], $14::numeric[], $15::bigint[],
+        $16::timestamptz[], $17::timestamptz[]
     )
     RETURNING 1";
 
@@ -73,6 +70,7 @@ pub fn bind_inserts(arguments: &mut PgArguments, asked: &[AskedRefund]) -> Resul
     arguments.add(column(asked, |a| a.provider_refund_id.as_deref()))?;
     arguments.add(column(asked, |a| a.failure.as_deref()))?;
     arguments.add(column(asked, |a| a.items_back))?;
+    arguments.add(column(asked, |a| a.told_before.to_decimal()))?;
     arguments.add(column(asked, |a| a.version))?;
     arguments.add(column(asked, |a| a.created_at))?;
     arguments.add(column(asked, |a| a.updated_at))?;
@@ -92,7 +90,7 @@ pub const UPDATE: &str = "
     FROM unnest(
         $1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::boolean[], $8::bigint[],
         $9::timestamptz[]
-    ) AS u (client_id, refund_id, version_read, status, provider_refund_id, failure, items_back, version, updated_at)
+    ) AS u (client_id, refund_id, version_read, status, provider_refund_id, failure, items_back, told_before, version, updated_at)
     WHERE a.client_id = u.client_id
       AND a.refund_id = u.refund_id
       AND a.version = u.version_read
@@ -115,7 +113,7 @@ pub fn bind_updates(arguments: &mut PgArguments, changes: &[(AskedRefund, i64)])
 
 const FOUND: &str = "
     SELECT client_id, refund_id, provider, provider_payment_id, payment_no, order_id, currency, amount, paid, status,
-           provider_refund_id, failure, items_back, version, created_at, updated_at
+           provider_refund_id, failure, items_back, told_before, version, created_at, updated_at
     FROM asked_refunds
     WHERE client_id = $1
       AND refund_id = ANY ($2)";
@@ -132,7 +130,7 @@ pub async fn found(
 
 const DUE: &str = "
     SELECT client_id, refund_id, provider, provider_payment_id, payment_no, order_id, currency, amount, paid, status,
-           provider_refund_id, failure, items_back, version, created_at, updated_at, asked
+           provider_refund_id, failure, items_back, told_before, version, created_at, updated_at, asked
     FROM asked_refunds
     WHERE status IN ('pending', 'unknown')
       AND client_id = $1
@@ -192,6 +190,7 @@ fn asked_from(row: &PgRow) -> sqlx::Result<AskedRefund> {
         provider_refund_id: optional(row, "provider_refund_id")?,
         failure: optional(row, "failure")?,
         items_back: row.try_get("items_back")?,
+        told_before: amount(row, "told_before", currency)?,
         version: row.try_get("version")?,
         created_at: row.try_get("created_at")?,
         updated_at: row.try_get("updated_at")?,

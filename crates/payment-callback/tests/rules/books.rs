@@ -100,9 +100,10 @@ pub fn refunded_in_all(payment_id: &str, total: &str) -> Event {
 /// That this one refund gave back so much, of a provider that else tells totals.
 pub fn one_of_total(payment_id: &str, refund_id: &str, amount: &str) -> Event {
     match refunded(payment_id, refund_id, amount) {
-        Event::Refunded(refund) => {
-            Event::Refunded(Refund { sum: RefundSum::OneOfTotal(exact(amount)), ..refund })
-        }
+        Event::Refunded(refund) => Event::Refunded(Refund {
+            sum: RefundSum::OneOfTotal { one: exact(amount), total: None },
+            ..refund
+        }),
         other => panic!("{other:?} is no refund"),
     }
 }

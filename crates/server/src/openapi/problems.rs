@@ -250,6 +250,7 @@ const OWN: &[(&str, &[Slug])] = &[
             Slug::RefundExceedsPaid,
             Slug::RefundExceedsItems,
             Slug::RefundAtProvider,
+            Slug::RefundUndecided,
             Slug::AccountClosed,
             Slug::AmountOutOfRange,
         ],

@@ -299,7 +299,7 @@ pub const ENTRIES: &[Entry] = &[
         ..refusal(Slug::RefundExceedsPaid, "refund-exceeds-paid", 422, "Refund exceeds paid")
     },
     Entry {
-        when: "More pieces were to come back than the order bought of the sku and still has.",
+        when: "More pieces were to come back than the order bought of the sku and still has, apart from those that a refund on its way at a provider is to bring.",
         remedy: "Name no more than remaining_quantity, under a new key.",
         members: &[
             ("sku", "which sku"),
@@ -358,6 +358,11 @@ pub const ENTRIES: &[Entry] = &[
         remedy: "Read the sku, decide anew, and send its ETag.",
         members: &[("sku", "which sku"), ("version", "the version that it is in; null, if it is not there")],
         ..refusal(Slug::VersionMismatch, "version-mismatch", 412, "Version mismatch")
+    },
+    Entry {
+        when: "How much of the order may be refunded depends on a refund that is on its way: its provider tells the total of the payment's refunds, has told a new one, and has not said yet whether that refund is a part of it. Nothing was done.",
+        remedy: "Send the same request under the same key later: it is known when that refund is over, mostly within a minute. Or refund less.",
+        ..passing(Slug::RefundUndecided, "refund-undecided", 409, "Refund undecided")
     },
     Entry {
         when: "The account's balance changed at every attempt. Nothing was done.",

@@ -46,6 +46,7 @@ pub enum Slug {
     OutOfStock,
     StockCommitted,
     VersionMismatch,
+    RefundUndecided,
     BalanceContended,
     Overloaded,
     Unavailable,

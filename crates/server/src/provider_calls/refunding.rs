@@ -185,7 +185,7 @@ fn wanted<'a>(refund: &'a AskedRefund, number: &'a str) -> RefundAsked<'a> {
 }
 
 async fn take_in(line: &Line, asked: &RefundAsked<'_>, answer: &RefundAnswer, body: bytes::Bytes) {
-    if let Some(notice) = answer.notice(asked, line.api().tells_totals())
+    if let Some(notice) = answer.notice(asked, line.endpoint().provider.kind().tells_totals())
         && !line.take_in(notice, body).await
     {
         tracing::debug!(

@@ -4,7 +4,7 @@ pub mod get;
 
 use account::store::journal::JournalLine;
 use payment_callback::store::deliveries::DeliveryLine;
-use payment_callback::{Payment, Receipt};
+use payment_callback::{AskedRefund, Payment, Receipt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -22,6 +22,7 @@ use super::accounts::time;
         "refunded_amount": "0.00", "reported": null, "created_at": "2026-01-31T09:31:00.123456Z",
         "updated_at": "2026-01-31T09:31:00.123456Z"
     }],
+    "refunds": [],
     "deliveries": [{
         "endpoint": "stripe", "event_id": "evt_1", "event_type": "payment_intent.succeeded",
         "decision": "apply_payment", "verdict": "settled", "received_at": "2026-01-31T09:31:00.123456Z"
@@ -61,6 +62,8 @@ pub struct PaymentDetailsBody {
     updated_at: String,
     /// What the provider says was received, and what became of it; oldest first.
     receipts: Vec<ReceiptBody>,
+    /// The refunds that the provider is asked for, of its order or of what is owed back; oldest first.
+    refunds: Vec<AskedRefundBody>,
     /// The deliveries that spoke of it, the newest first: the last 100, the last 100 that had an effect, and every one that
     /// booked something.
     deliveries: Vec<DeliveryBody>,
@@ -90,6 +93,36 @@ pub struct ReceiptBody {
     #[schema(required)]
     reported: Option<String>,
     /// When it was first told of.
+    #[schema(format = "date-time")]
+    created_at: String,
+    /// When it last changed.
+    #[schema(format = "date-time")]
+    updated_at: String,
+}
+
+/// A refund that a provider is asked for.
+#[derive(Serialize, ToSchema, Debug)]
+pub struct AskedRefundBody {
+    /// Its id; without the hyphens, its number at the provider.
+    #[schema(format = "uuid")]
+    id: String,
+    /// The order whose refund it is; null where it gives back what has paid no order and is owed back.
+    #[schema(required, format = "uuid")]
+    order_id: Option<String>,
+    /// The provider.
+    provider: &'static str,
+    /// The identity, there, of the money.
+    provider_payment_id: String,
+    /// How much.
+    amount: String,
+    /// In which currency (ISO 4217).
+    currency: &'static str,
+    /// How far it is, as of an order's refund.
+    status: &'static str,
+    /// Why it failed.
+    #[schema(required)]
+    failure: Option<String>,
+    /// When it was made.
     #[schema(format = "date-time")]
     created_at: String,
     /// When it last changed.
@@ -141,10 +174,12 @@ impl PaymentDetailsBody {
     pub fn of(
         payment: Payment,
         receipts: Vec<Receipt>,
+        mut refunds: Vec<AskedRefund>,
         deliveries: Vec<DeliveryLine>,
         journal: Vec<JournalLine>,
     ) -> Option<Self> {
         let request = payment.request?;
+        refunds.sort_by_key(|refund| (refund.created_at, refund.id));
         Some(Self {
             payment_no: payment.payment_no,
             order_id: request.order_id.to_string(),
@@ -158,6 +193,7 @@ impl PaymentDetailsBody {
             created_at: time(payment.created_at),
             updated_at: time(payment.updated_at),
             receipts: receipts.into_iter().map(ReceiptBody::from).collect(),
+            refunds: refunds.into_iter().map(AskedRefundBody::from).collect(),
             deliveries: deliveries.into_iter().map(DeliveryBody::from).collect(),
             journal: journal.into_iter().map(PaymentEntryBody::from).collect(),
         })
@@ -177,6 +213,23 @@ impl From<Receipt> for ReceiptBody {
             reported: receipt.unreadable,
             created_at: time(receipt.created_at),
             updated_at: time(receipt.updated_at),
+        }
+    }
+}
+
+impl From<AskedRefund> for AskedRefundBody {
+    fn from(asked: AskedRefund) -> Self {
+        Self {
+            id: asked.id.to_string(),
+            order_id: asked.order_id.map(|order| order.to_string()),
+            provider: asked.provider.word(),
+            provider_payment_id: asked.provider_payment_id,
+            amount: asked.amount.to_string(),
+            currency: asked.amount.currency().code(),
+            status: asked.status.as_str(),
+            failure: asked.failure,
+            created_at: time(asked.created_at),
+            updated_at: time(asked.updated_at),
         }
     }
 }

@@ -176,6 +176,7 @@ fn word_of(answered: &Answered) -> &'static str {
         Answered::Replayed(_) => "replayed",
         Answered::InProgress => "in_progress",
         Answered::Reused => "reused",
+        Answered::Undecided => "undecided",
         Answered::Contended => "contended",
         Answered::Overloaded => "overloaded",
         Answered::Unavailable => "unavailable",

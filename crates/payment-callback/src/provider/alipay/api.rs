@@ -217,12 +217,9 @@ impl ProviderApi for AlipayApi {
             Some("Y") => RefundState::Succeeded,
             _ => RefundState::Processing,
         };
-        // `refund_fee` is the total of all refunds, and not told of this one.
-        Ok(RefundAnswer { state, refund_id: None, amount: None })
-    }
-
-    fn tells_totals(&self) -> bool {
-        true
+        // `refund_fee` is the total of all refunds of the trade, and not this one's amount.
+        let total = said.get("refund_fee").map(|_| read_yuan(said.text("refund_fee"), cny()));
+        Ok(RefundAnswer { state, refund_id: None, amount: None, total })
     }
 
     fn query_refund(&self, refund: &RefundAsked<'_>, sending: Sending<'_>) -> ApiRequest {
@@ -250,7 +247,7 @@ impl ProviderApi for AlipayApi {
             _ => RefundState::Processing,
         };
         let amount: ReportedAmount = read_yuan(said.text("refund_amount"), cny());
-        Ok(RefundAnswer { state, refund_id: None, amount: Some(amount) })
+        Ok(RefundAnswer { state, refund_id: None, amount: Some(amount), total: None })
     }
 }
 

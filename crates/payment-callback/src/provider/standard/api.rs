@@ -112,10 +112,6 @@ impl ProviderApi for StandardApi {
         read_refund_object(refund, &made)
     }
 
-    fn tells_totals(&self) -> bool {
-        false
-    }
-
     fn query_refund(&self, refund: &RefundAsked<'_>, _sending: Sending<'_>) -> ApiRequest {
         self.get(&format!("/refunds/{}", percent_encoded(refund.refund_no)))
     }
@@ -188,5 +184,6 @@ fn read_refund_object(refund: &RefundAsked<'_>, said: &Json) -> Result<RefundAns
         _ => return Err(ApiFault::Unreadable("a refund without a known status")),
     };
     let refund_id = provider_id(said.text("refund_id")).map_err(ApiFault::unreadable)?;
-    Ok(RefundAnswer { state, refund_id: Some(refund_id), amount: Some(amount(said, "amount")) })
+    let amount = Some(amount(said, "amount"));
+    Ok(RefundAnswer { state, refund_id: Some(refund_id), amount, total: None })
 }

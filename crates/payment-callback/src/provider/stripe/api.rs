@@ -16,7 +16,7 @@ use crate::api::{
     ApiFault, ApiRequest, ApiResponse, BaseUrl, NotAskable, PaymentAsked, ProviderApi, RefundAnswer,
     RefundAsked, RefundState, Sending, learnt,
 };
-use crate::event::{Event, Notice};
+use crate::event::{Event, Notice, ReportedAmount};
 use crate::form::{encode, percent_encoded};
 use crate::json::Json;
 use crate::provider::{ConfigFault, Rejection};
@@ -155,10 +155,6 @@ impl ProviderApi for StripeApi {
         read_refund_object(refund, &made)
     }
 
-    fn tells_totals(&self) -> bool {
-        true
-    }
-
     /// By its id, or among the refunds of its payment: one whose answer was lost has no id yet, and our number in its
     /// metadata.
     fn query_refund(&self, refund: &RefundAsked<'_>, _sending: Sending<'_>) -> ApiRequest {
@@ -185,9 +181,13 @@ impl ProviderApi for StripeApi {
         let is_ours = |one: &&Json| {
             one.get("metadata").and_then(|metadata| metadata.text("refund_no")) == Some(refund.refund_no)
         };
+        let has_more = found.get("has_more") == Some(&Json::Bool(true));
         match refunds.iter().find(is_ours) {
-            Some(one) => read_refund_object(refund, one),
-            None if found.get("has_more") == Some(&Json::Bool(true)) => {
+            Some(one) => {
+                let total = if has_more { None } else { sum_of(refunds) };
+                Ok(RefundAnswer { total, ..read_refund_object(refund, one)? })
+            }
+            None if has_more => {
                 Err(ApiFault::Unreadable("the payment has more refunds than one answer holds"))
             }
             None => Ok(RefundAnswer::unknown()),
@@ -211,6 +211,15 @@ fn object(response: &ApiResponse<'_>) -> Result<Option<Json>, ApiFault> {
     }
 }
 
+/// How much these refunds have given back together; none, where that cannot be read of each.
+fn sum_of(refunds: &[Json]) -> Option<ReportedAmount> {
+    let done = refunds.iter().filter(|one| one.text("status") == Some("succeeded"));
+    let mut amounts = done.map(|one| amount(one, "amount").exact());
+    let first = amounts.next()??;
+    let sum = amounts.try_fold(first, |sum, amount| sum.checked_add(amount?).ok())?;
+    Some(ReportedAmount::Exact(sum))
+}
+
 fn read_refund_object(refund: &RefundAsked<'_>, object: &Json) -> Result<RefundAnswer, ApiFault> {
     let state = match object.text("status") {
         Some("succeeded") => RefundState::Succeeded,
@@ -223,5 +232,6 @@ fn read_refund_object(refund: &RefundAsked<'_>, object: &Json) -> Result<RefundA
     if refund.refund_id.is_some_and(|asked| asked != refund_id) {
         return Err(ApiFault::Unreadable("another refund than the one that was asked about"));
     }
-    Ok(RefundAnswer { state, refund_id: Some(refund_id), amount: Some(amount(object, "amount")) })
+    let amount = Some(amount(object, "amount"));
+    Ok(RefundAnswer { state, refund_id: Some(refund_id), amount, total: None })
 }

@@ -83,7 +83,7 @@ fn snapshot(event_type: &str, object: Option<&Json>) -> Result<Event, Rejection>
         // Another session may be open for the same payment.
         "checkout.session.expired" => noted,
         "charge.refunded" => charge_refunded,
-        "charge.refund.updated" | "refund.updated" | "refund.failed" => refund_updated,
+        "refund.created" | "charge.refund.updated" | "refund.updated" | "refund.failed" => refund_updated,
         _ if event_type.starts_with("charge.dispute.") => disputed,
         _ => return Ok(Event::UnknownType),
     };
@@ -143,10 +143,13 @@ pub(super) fn charge_refunded(charge: &Json) -> Result<Event, Rejection> {
     }))
 }
 
-/// That a refund succeeded is told by the charge's running total; only that it did not is told here.
+/// How much went back in all is told by the charge's running total. Here it is told that a refund did not go through, and of
+/// one that has our number, that it is a part of that total.
 fn refund_updated(refund: &Json) -> Result<Event, Rejection> {
+    let refund_no = refund.get("metadata").and_then(|metadata| our_number(metadata.text("refund_no")));
     let outcome = match refund.text("status") {
         Some("failed" | "canceled") => RefundOutcome::Closed,
+        Some("succeeded") if refund_no.is_some() => RefundOutcome::Succeeded,
         _ => return noted(refund),
     };
     let payment_id = id_or_object(refund, "payment_intent").or_else(|| id_or_object(refund, "charge"));
@@ -154,8 +157,8 @@ fn refund_updated(refund: &Json) -> Result<Event, Rejection> {
         payment_no: payment_no(refund),
         payment_id: provider_id(payment_id)?,
         refund_id: Some(provider_id(refund.text("id"))?),
-        refund_no: refund.get("metadata").and_then(|metadata| our_number(metadata.text("refund_no"))),
-        sum: RefundSum::OneOfTotal(amount(refund, "amount")),
+        refund_no,
+        sum: RefundSum::OneOfTotal { one: amount(refund, "amount"), total: None },
         outcome,
         paid: None,
     }))

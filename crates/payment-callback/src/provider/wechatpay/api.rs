@@ -193,10 +193,6 @@ impl ProviderApi for WechatpayApi {
         read_refund_object(refund, &said)
     }
 
-    fn tells_totals(&self) -> bool {
-        false
-    }
-
     fn query_refund(&self, refund: &RefundAsked<'_>, sending: Sending<'_>) -> ApiRequest {
         let mut path = format!("/v3/refund/domestic/refunds/{}", percent_encoded(refund.refund_no));
         if let Some(sub_mchid) = &self.recipient.sub_mchid {
@@ -231,5 +227,5 @@ fn read_refund_object(refund: &RefundAsked<'_>, said: &Json) -> Result<RefundAns
     };
     let refund_id = provider_id(said.text("refund_id")).map_err(ApiFault::unreadable)?;
     let amount = amount(said, "refund", Some(cny()));
-    Ok(RefundAnswer { state, refund_id: Some(refund_id), amount: Some(amount) })
+    Ok(RefundAnswer { state, refund_id: Some(refund_id), amount: Some(amount), total: None })
 }

@@ -151,6 +151,7 @@ impl Raising {
                     Answered::Ran(_) | Answered::Replayed(_) => self.raised.known += 1,
                     Answered::Reused | Answered::Failed => bail!("cannot raise alerts: the log says why"),
                     Answered::InProgress
+                    | Answered::Undecided
                     | Answered::Contended
                     | Answered::Overloaded
                     | Answered::Unavailable

@@ -86,8 +86,10 @@ pub fn order(document: &Value) -> Vec<String> {
                 if index == 0 { at.clone() } else { String::new() },
                 change.map_or_else(|| what_else(step, index), |change| word(change, "change").to_owned()),
                 change.map(|change| word(change, "status").to_owned()).unwrap_or_default(),
-                row.map(|row| word(row, "amount").to_owned()).unwrap_or_default(),
-                row.map(booked).unwrap_or_default(),
+                row.or(change.and_then(|change| change.get("refund")))
+                    .map(|row| word(row, "amount").to_owned())
+                    .unwrap_or_default(),
+                row.map(booked).or(change.and_then(about)).unwrap_or_default(),
                 if index == 0 { by.clone() } else { String::new() },
             ]);
         }
@@ -104,6 +106,16 @@ pub fn order(document: &Value) -> Vec<String> {
         &rows,
     ));
     page
+}
+
+/// The refund that a version is about which booked nothing.
+fn about(change: &Value) -> Option<String> {
+    let refund = change.get("refund")?;
+    let name = format!("refund {}", word(refund, "reference"));
+    Some(match refund["failure"].as_str() {
+        Some(failure) => format!("{name}: {failure}"),
+        None => name,
+    })
 }
 
 /// A step that made no version: what a delivery did, if it is one.
@@ -213,6 +225,26 @@ pub fn payment(document: &Value) -> Vec<String> {
         ("GIVEN BACK", Align::Right),
     ];
     section(&mut page, columns, &receipts);
+    let refunds: Vec<[String; 5]> = list(&payment["refunds"])
+        .iter()
+        .map(|row| {
+            [
+                time(word(row, "created_at")),
+                word(row, "id").to_owned(),
+                word(row, "amount").to_owned(),
+                word(row, "status").to_owned(),
+                row["failure"].as_str().unwrap_or_default().to_owned(),
+            ]
+        })
+        .collect();
+    let columns = [
+        ("ASKED BACK (UTC)", Align::Left),
+        ("REFUND", Align::Left),
+        ("AMOUNT", Align::Right),
+        ("STATUS", Align::Left),
+        ("WHY NOT", Align::Left),
+    ];
+    section(&mut page, columns, &refunds);
     // The API answers the newest first; a page is read from above.
     let deliveries: Vec<[String; 5]> = list(&payment["deliveries"])
         .iter()

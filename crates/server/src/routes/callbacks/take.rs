@@ -133,6 +133,7 @@ pub async fn take_callback(State(state): State<AppState>, request: Request) -> R
         Ok(
             Answered::Reused
             | Answered::InProgress
+            | Answered::Undecided
             | Answered::Contended
             | Answered::Overloaded
             | Answered::Unavailable

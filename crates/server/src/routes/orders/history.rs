@@ -60,8 +60,9 @@ pub enum ByBody {
 /// A version of an order.
 #[derive(Serialize, ToSchema, Debug)]
 pub struct OrderChangeBody {
-    /// What happened: `placed`, `paid`, `captured`, `refunded`, `refund_asked`, `cancelled`, `expired`, or `corrected` where
-    /// a provider told of another amount than before.
+    /// What happened: `placed`, `paid`, `captured`, `refunded`, `cancelled`, `expired`; of a refund at a provider
+    /// `refund_asked`, `refund_failed`, and `refund_confirmed` where its money was counted before, in the provider's total; or
+    /// `corrected` where a provider told of another amount than before.
     change: &'static str,
     /// The order's version that it made.
     #[schema(minimum = 1)]
@@ -72,6 +73,27 @@ pub struct OrderChangeBody {
     captured_amount: String,
     /// What had been given back by then.
     refunded_amount: String,
+    /// The refund that it is about; absent where a provider gave something back that nobody had asked for here, and where that
+    /// was not yet kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    refund: Option<RefundOfChangeBody>,
+}
+
+/// The refund that a version of an order is about.
+#[derive(Serialize, ToSchema, Debug)]
+pub struct RefundOfChangeBody {
+    /// Its id.
+    #[schema(format = "uuid")]
+    refund_id: String,
+    /// The client's own name for it.
+    reference: String,
+    /// How much it is to give back, in the order's currency.
+    amount: String,
+    /// Why it failed, where it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    failure: Option<String>,
 }
 
 /// A journal row of an order.
@@ -131,6 +153,12 @@ impl From<VersionLine> for OrderChangeBody {
             status: line.status.as_str(),
             captured_amount: line.captured_amount.to_string(),
             refunded_amount: line.refunded_amount.to_string(),
+            refund: line.refund.map(|refund| RefundOfChangeBody {
+                refund_id: refund.refund_id.to_string(),
+                reference: refund.reference,
+                amount: refund.amount.to_string(),
+                failure: refund.failure,
+            }),
         }
     }
 }
@@ -160,6 +188,7 @@ impl StepBody {
                 status: "paid",
                 captured_amount: "128.00".to_owned(),
                 refunded_amount: "0.00".to_owned(),
+                refund: None,
             }],
             journal: vec![StepEntryBody {
                 id: "0193e1c5-7d3a-7b52-8a34-5f1d2c9b7e62".to_owned(),

@@ -4,8 +4,9 @@ use account::store::journal;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use client::ClientId;
+use payment_callback::Receipt;
 use payment_callback::payment::is_payment_no;
-use payment_callback::store::{deliveries, payments, receipts};
+use payment_callback::store::{asked_refunds, deliveries, payments, receipts};
 use sqlx::PgPool;
 
 use super::PaymentDetailsBody;
@@ -30,7 +31,8 @@ impl Named for PaymentNo {
 
 /// Look at a payment
 ///
-/// With what its provider says was received, the deliveries that said so, and what was booked.
+/// With what its provider says was received, the refunds that it is asked for, the deliveries that told of them, and what was
+/// booked.
 #[utoipa::path(
     get, path = "/v1/payments/{payment_no}", tag = "payments",
     responses((status = 200, description = "The payment as it is now.", body = PaymentDetailsBody))
@@ -54,8 +56,10 @@ pub async fn find_payment(
 ) -> sqlx::Result<Option<PaymentDetailsBody>> {
     let Some(payment) = payments::find(pool, client, number).await? else { return Ok(None) };
     let receipts = receipts::of_payment(pool, client, number).await?;
+    let keys: Vec<_> = receipts.iter().map(Receipt::key).collect();
+    let refunds = asked_refunds::of_receipts(pool, &keys).await?;
     let ids: Vec<_> = receipts.iter().map(|receipt| receipt.id.0).collect();
     let deliveries = deliveries::of_payment(pool, client, number, &ids, DELIVERIES_SHOWN).await?;
     let journal = journal::of_receipts(pool, client, &ids).await?;
-    Ok(PaymentDetailsBody::of(payment, receipts, deliveries, journal))
+    Ok(PaymentDetailsBody::of(payment, receipts, refunds, deliveries, journal))
 }
