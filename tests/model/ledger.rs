@@ -10,7 +10,8 @@ use desk::Command;
 use desk::business_keys::BusinessKeys;
 use desk::decide::{Decision, decide};
 use desk::ids::Ids;
-use desk::working_set::{BatchRows, Needs, WorkingSet};
+use desk::needs::Needs;
+use desk::working_set::{BatchRows, WorkingSet};
 use order::OrderId;
 use uuid::Uuid;
 

@@ -7,6 +7,7 @@
 //! - [`command`]: what can be asked for;
 //! - [`outcome`], [`refusal`]: what came of it, and every business "no";
 //! - [`decide`]: from a command and what was loaded to an outcome and its changes, without any I/O;
+//! - [`needs`]: what the commands of a batch name, and need to have loaded;
 //! - [`working_set`]: what a batch has loaded, and what it has changed so far;
 //! - [`business_keys`]: the names that clients give to effects, which must be free;
 //! - [`versioned`]: rows of one kind in it, each under its version;
@@ -44,6 +45,7 @@ pub mod in_flight;
 pub mod lane;
 pub mod load;
 pub mod metrics;
+pub mod needs;
 pub mod outcome;
 pub mod poller;
 pub mod refusal;

@@ -23,7 +23,8 @@ use crate::Command;
 use crate::business_keys::TakenKeys;
 use crate::connection::LaneConnection;
 use crate::fault::{Conflict, Fault, judge};
-use crate::working_set::{Needs, WorkingSet};
+use crate::needs::Needs;
+use crate::working_set::WorkingSet;
 
 /// Reads what these commands need besides the business keys, of which it is known already which are taken. With
 /// `locked`, nobody else changes the versioned rows until the transaction ends.

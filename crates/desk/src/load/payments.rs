@@ -11,8 +11,9 @@ use payment_callback::{Alert, AskedRefund, Payment, Receipt};
 use super::ask;
 use crate::connection::LaneConnection;
 use crate::fault::{Conflict, Fault};
+use crate::needs::PaymentNeeds;
 use crate::versioned::Row;
-use crate::working_set::{PaymentNeeds, WorkingSet};
+use crate::working_set::WorkingSet;
 
 /// Reads, without a lock, what the commands name and what that leads to, and adds to `needs` what was found.
 pub(super) async fn follow_names(

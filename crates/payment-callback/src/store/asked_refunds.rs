@@ -90,7 +90,7 @@ pub const UPDATE: &str = "
     FROM unnest(
         $1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::boolean[], $8::bigint[],
         $9::timestamptz[]
-    ) AS u (client_id, refund_id, version_read, status, provider_refund_id, failure, items_back, told_before, version, updated_at)
+    ) AS u (client_id, refund_id, version_read, status, provider_refund_id, failure, items_back, version, updated_at)
     WHERE a.client_id = u.client_id
       AND a.refund_id = u.refund_id
       AND a.version = u.version_read
