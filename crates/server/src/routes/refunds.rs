@@ -34,7 +34,7 @@ pub struct RefundBody {
     amount: String,
     /// The order's currency (ISO 4217).
     currency: &'static str,
-    /// The items that are back in stock with it.
+    /// The items that come back to stock with it: where a provider is asked for it, once it has succeeded.
     items: Vec<OrderItemBody>,
     /// `pending`: on its way; `unknown`: the provider was asked and has not answered, and is asked again under the same
     /// number; `succeeded`; `failed`: it is not given back, and another may be asked for.
