@@ -105,6 +105,11 @@ const DAMAGES: &[(&str, &str, &[&str])] = &[
         &["asked-refunds"],
     ),
     (
+        "a refund that is back, and whose items are not",
+        "UPDATE asked_refunds SET items_back = FALSE WHERE amount = 10",
+        &["asked-refunds"],
+    ),
+    (
         "a failed refund that nobody was asked about",
         "DELETE FROM payment_alerts WHERE kind = 'refund_attention'",
         &["asked-refunds", "events"],

@@ -244,13 +244,26 @@ const RULES: &[(&str, &str)] = &[
         "what was refunded of an order is what its refunds and its rows give back",
         "SELECT o.order_id::text
          FROM orders o
-         WHERE o.refunded_amount <> (
+         WHERE o.payment_method <> 'provider'
+           AND o.refunded_amount <> (
                SELECT coalesce(sum(r.amount), 0) FROM refunds r
                WHERE r.client_id = o.client_id AND r.order_id = o.order_id)
             OR o.refunded_amount <> (
                SELECT coalesce(sum(j.amount), 0) FROM journal_entries j
-               WHERE j.client_id = o.client_id AND j.order_id = o.order_id AND j.kind = 'order_refund'
-                 AND j.credit_account_id = o.account_id)",
+               WHERE j.client_id = o.client_id AND j.order_id = o.order_id
+                 AND (j.kind = 'payment_refunded'
+                      OR j.kind = 'order_refund' AND j.credit_account_id = o.account_id))",
+    ),
+    (
+        "what came back of an item is what refunds brought that are done",
+        "SELECT i.order_id::text
+         FROM order_items i
+         WHERE i.given_back <> (
+               SELECT coalesce(sum(r.quantity), 0)
+               FROM refund_items r
+               LEFT JOIN asked_refunds a ON a.client_id = r.client_id AND a.refund_id = r.refund_id
+               WHERE r.client_id = i.client_id AND r.order_id = i.order_id AND r.sku = i.sku
+                 AND (a.refund_id IS NULL OR a.status = 'succeeded' AND a.items_back))",
     ),
     (
         "what an account has held is the sum of its active holds",

@@ -164,6 +164,11 @@ fn each_kind_of_event_asks_for_what_it_means() {
         json!({ "id": "re_1", "object": "refund", "amount": 1000, "currency": "usd", "status": status,
                 "payment_intent": "pi_1", "metadata": { "order_id": PAYMENT_NO } })
     };
+    let of_ours = {
+        let mut refund = refund("succeeded");
+        refund["metadata"]["refund_no"] = json!("0193e1c57d3a7b528a345f1d2c9b7e66");
+        refund
+    };
     let intent = || intent(json!(8880), "usd");
     for (event_type, object, decision) in [
         ("payment_intent.succeeded", intent(), Decision::ApplyPayment),
@@ -185,6 +190,8 @@ fn each_kind_of_event_asks_for_what_it_means() {
         ("refund.failed", refund("failed"), Decision::RefundFailed),
         ("refund.updated", refund("canceled"), Decision::RefundFailed),
         ("charge.refund.updated", refund("succeeded"), Decision::RecordOnly),
+        ("refund.created", refund("pending"), Decision::RecordOnly),
+        ("refund.created", of_ours, Decision::ApplyRefund),
         ("charge.dispute.created", json!({ "id": "dp_1", "payment_intent": "pi_1" }), Decision::RecordOnly),
         ("charge.dispute.closed", json!({ "id": "dp_1", "charge": "ch_1" }), Decision::RecordOnly),
         ("customer.created", json!({ "id": "cus_1" }), Decision::IgnoreEventType),

@@ -259,7 +259,7 @@ fn a_refund_that_has_failed_is_asked_about_where_it_counts_and_once() {
     ] {
         let mut books = Books::with_order();
         books.take(&paid("m", exact(OWED)));
-        assert_eq!(books.take(&failed), Effect::None, "it never counted");
+        assert_eq!(books.take(&failed), Effect::RefundFailed, "it never counted");
         books.take(&told);
         let balances = books.balances();
         assert_eq!(books.take(&failed), Effect::Held);
@@ -271,5 +271,5 @@ fn a_refund_that_has_failed_is_asked_about_where_it_counts_and_once() {
     books.take(&paid("m", exact(OWED)));
     books.take(&refunded("m", "r", "5.00"));
     let other = ended(refunded("m", "s", "5.00"), RefundOutcome::Closed);
-    assert_eq!(books.take(&other), Effect::None, "another counts, and this one never did");
+    assert_eq!(books.take(&other), Effect::RefundFailed, "another counts, and this one never did");
 }
