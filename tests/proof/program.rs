@@ -87,10 +87,11 @@ impl Program {
         let files = tempfile::tempdir()?;
         let configuration_file = files.path().join("onefold.toml");
         // Few connections, for many of these share one PostgreSQL.
-        let alipay =
-            if configuration.contains("[callbacks.alipay]") { String::new() } else { hasty_alipay() };
-        let stripe = patient_stripe();
-        let settings = format!("[database]\npool_max = 3\n{alipay}{stripe}{configuration}");
+        let endpoints: String = [hasty_alipay(), patient_stripe()]
+            .into_iter()
+            .filter(|endpoint| !endpoint.lines().next().is_some_and(|table| configuration.contains(table)))
+            .collect();
+        let settings = format!("[database]\npool_max = 3\n{endpoints}{configuration}");
         fs::write(&configuration_file, settings)?;
         let mut child = onefold(&files)
             .args(["serve", "--listen", "127.0.0.1:0", "--database-url", database_url, "--config"])
