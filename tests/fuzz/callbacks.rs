@@ -233,14 +233,17 @@ fn verified(provider: &dyn Provider, headers: &[(&str, &[u8])], body: &[u8]) -> 
     verified
 }
 
+/// The longest id of anything at a provider: what Stripe promises of its own.
+const ID_CHARS_MAX: usize = 255;
+
 /// What is stored of a delivery has its limits, and no character that a database or a terminal chokes on.
 fn is_short_and_visible(notice: &Notice) {
     let visible =
         |text: &str, most: usize| text.len() <= most && text.bytes().all(|byte| byte.is_ascii_graphic());
-    assert!(visible(&notice.delivery_key, 128) && !notice.delivery_key.is_empty());
+    assert!(visible(&notice.delivery_key, ID_CHARS_MAX) && !notice.delivery_key.is_empty());
     assert!(visible(&notice.event_type, 64));
     assert!(notice.event.payment_no().is_none_or(|id| visible(id, 64) && !id.is_empty()));
-    assert!(notice.event.payment_id().is_none_or(|id| visible(id, 128) && !id.is_empty()));
+    assert!(notice.event.payment_id().is_none_or(|id| visible(id, ID_CHARS_MAX) && !id.is_empty()));
     assert!(notice.subject.as_ref().is_none_or(|text| text.chars().count() <= 256 && !text.contains('\0')));
     match &notice.event {
         Event::PaymentSucceeded { amount, .. } => is_exact_or_short(amount),
@@ -248,7 +251,7 @@ fn is_short_and_visible(notice: &Notice) {
             let (RefundSum::RunningTotal(sum) | RefundSum::One(sum) | RefundSum::OneOfTotal { one: sum, .. }) =
                 &refund.sum;
             is_exact_or_short(sum);
-            assert!(refund.refund_id.as_ref().is_none_or(|id| visible(id, 128)));
+            assert!(refund.refund_id.as_ref().is_none_or(|id| visible(id, ID_CHARS_MAX)));
             assert!(refund.refund_no.as_ref().is_none_or(|id| visible(id, 64)));
         }
         _ => {}
