@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use client::ClientId;
 use desk::Clock;
 use notifications::store::deliveries::{self, Finished};
 use sqlx::PgPool;
@@ -75,28 +74,23 @@ pub async fn run(pool: PgPool, clock: Arc<dyn Clock>, kept: Kept, stop: Cancella
 /// If the database does not answer; what was deleted by then stays so.
 pub async fn once(pool: &PgPool, now: DateTime<Utc>, kept: Kept) -> sqlx::Result<Round> {
     let clients = client::store::all_client_ids(pool).await?;
-    let finished = |how: Finished, before| deliveries_pruned(pool, &clients, how, before);
-    let delivered = finished(Finished::Delivered, now - kept.delivered).await?;
-    let dead = finished(Finished::Dead, now - kept.dead).await?;
-    let mut set_aside = 0;
-    loop {
-        let pruned = consumers::store::prune(pool, &clients, now - kept.set_aside, ROWS_MAX).await?;
-        set_aside += pruned;
-        if pruned == 0 {
-            return Ok(Round { delivered, dead, set_aside });
-        }
-    }
+    let finished = |how: Finished, before: DateTime<Utc>| {
+        let clients = &clients;
+        in_pieces(move || deliveries::prune(pool, clients, how, before, ROWS_MAX))
+    };
+    Ok(Round {
+        delivered: finished(Finished::Delivered, now - kept.delivered).await?,
+        dead: finished(Finished::Dead, now - kept.dead).await?,
+        set_aside: in_pieces(|| consumers::store::prune(pool, &clients, now - kept.set_aside, ROWS_MAX))
+            .await?,
+    })
 }
 
-async fn deliveries_pruned(
-    pool: &PgPool,
-    clients: &[ClientId],
-    how: Finished,
-    before: DateTime<Utc>,
-) -> sqlx::Result<u64> {
+/// Deletes piece by piece until there is nothing left; answers how many rows.
+async fn in_pieces<F: Future<Output = sqlx::Result<u64>>>(prune: impl Fn() -> F) -> sqlx::Result<u64> {
     let mut in_all = 0;
     loop {
-        let pruned = deliveries::prune(pool, clients, how, before, ROWS_MAX).await?;
+        let pruned = prune().await?;
         in_all += pruned;
         if pruned == 0 {
             return Ok(in_all);
