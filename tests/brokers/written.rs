@@ -40,25 +40,24 @@ impl Outbox {
 
     /// How many of the events that are kept a broker has accepted, as far as the relays have noted it.
     pub async fn published(&self) -> anyhow::Result<i64> {
-        let published = "
-            SELECT count(*)
-            FROM outbox_events o
-            JOIN event_streams s ON s.client_id = o.client_id
-            WHERE (o.horizon, o.aggregate_id, o.sequence, o.event_id)
-                <= (s.horizon, s.aggregate_id, s.sequence, s.event_id)";
-        Ok(sqlx::query_scalar(published).fetch_one(&self.database).await?)
+        self.count("IS TRUE").await
     }
 
     /// How many events no broker has accepted yet, as far as the relays have noted it.
     pub async fn waiting(&self) -> anyhow::Result<i64> {
-        let waiting = "
-            SELECT count(*)
-            FROM outbox_events o
-            LEFT JOIN event_streams s ON s.client_id = o.client_id
-            WHERE s.client_id IS NULL
-               OR (o.horizon, o.aggregate_id, o.sequence, o.event_id)
-                   > (s.horizon, s.aggregate_id, s.sequence, s.event_id)";
-        Ok(sqlx::query_scalar(waiting).fetch_one(&self.database).await?)
+        self.count("IS NOT TRUE").await
+    }
+
+    /// How many events there are of which it is so that a relay's place is not before them.
+    async fn count(&self, is_accepted: &str) -> anyhow::Result<i64> {
+        let count = format!(
+            "SELECT count(*)
+             FROM outbox_events o
+             LEFT JOIN event_streams s ON s.client_id = o.client_id
+             WHERE ((o.horizon, o.aggregate_id, o.sequence, o.event_id)
+                    <= (s.horizon, s.aggregate_id, s.sequence, s.event_id)) {is_accepted}"
+        );
+        Ok(sqlx::query_scalar(sqlx::AssertSqlSafe(count)).fetch_one(&self.database).await?)
     }
 
     /// Forgets how far they are published: all are published again. Answers how many are still kept.
