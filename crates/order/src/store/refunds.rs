@@ -5,7 +5,7 @@ use client::ClientId;
 use inventory::SkuCode;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::{Arguments, PgConnection, PgExecutor, Row};
+use sqlx::{Arguments, PgExecutor, Row};
 use uuid::Uuid;
 
 use super::items::{count, pieces};
@@ -13,14 +13,8 @@ use super::{amount_from, column, currency_from, unreadable};
 use crate::{ItemWanted, OrderId, Refund, RefundId, RefundStatus};
 
 /// Every statement of this file, by name, to be checked against the schema.
-pub const STATEMENTS: &[(&str, &str)] = &[
-    ("TAKEN", TAKEN),
-    ("INSERT", INSERT),
-    ("INSERT_ITEMS", INSERT_ITEMS),
-    ("LOAD", LOAD),
-    ("FIND", FIND),
-    ("LIST", LIST),
-];
+pub const STATEMENTS: &[(&str, &str)] =
+    &[("TAKEN", TAKEN), ("INSERT", INSERT), ("INSERT_ITEMS", INSERT_ITEMS), ("LOAD", LOAD), ("LIST", LIST)];
 
 /// Which of these references are taken, by their places counted from 1, and by which refund: `$1` and `$2`, see
 /// [`bind_references`].
@@ -116,32 +110,16 @@ pub const LOAD: &str = "
     ) i ON TRUE";
 
 /// Reads the refunds of these names, those that are there. They are never changed. One round trip.
-pub async fn load(
-    connection: &mut PgConnection,
-    refunds: &[(ClientId, RefundId)],
-) -> sqlx::Result<Vec<Refund>> {
+pub async fn load(db: impl PgExecutor<'_>, refunds: &[(ClientId, RefundId)]) -> sqlx::Result<Vec<Refund>> {
     let clients: Vec<Uuid> = refunds.iter().map(|(client, _)| client.0).collect();
     let ids: Vec<Uuid> = refunds.iter().map(|(_, refund)| refund.0).collect();
-    let rows = sqlx::query(LOAD).bind(clients).bind(ids).fetch_all(connection).await?;
+    let rows = sqlx::query(LOAD).bind(clients).bind(ids).fetch_all(db).await?;
     rows.iter().map(refund_from).collect()
 }
 
-const FIND: &str = "
-    SELECT r.client_id, r.refund_id, r.order_id, r.account_id, r.reference, r.currency, r.amount, r.status, r.version,
-           r.created_at, r.updated_at, i.skus, i.quantities
-    FROM refunds r
-    LEFT JOIN LATERAL (
-        SELECT array_agg(sku ORDER BY sku) AS skus, array_agg(quantity ORDER BY sku) AS quantities
-        FROM refund_items
-        WHERE client_id = r.client_id AND refund_id = r.refund_id
-    ) i ON TRUE
-    WHERE r.client_id = $1
-      AND r.refund_id = $2";
-
 /// One refund of a client.
 pub async fn find(db: impl PgExecutor<'_>, client: ClientId, id: RefundId) -> sqlx::Result<Option<Refund>> {
-    let row = sqlx::query(FIND).bind(client).bind(id.0).fetch_optional(db).await?;
-    row.as_ref().map(refund_from).transpose()
+    Ok(load(db, &[(client, id)]).await?.pop())
 }
 
 const LIST: &str = "
